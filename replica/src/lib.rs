@@ -1,0 +1,1 @@
+//! The replica: commit log, store, workers and drain, in flow order.
