@@ -1,0 +1,23 @@
+//! The vocabulary that all parts share; no protocol message is named here.
+
+pub mod column_type;
+pub mod commit;
+pub mod ids;
+pub mod json;
+pub mod key;
+pub mod layout;
+pub mod numeric;
+pub mod query;
+pub mod row;
+pub mod schema;
+pub mod time;
+pub mod value;
+
+pub use column_type::ColumnType;
+pub use ids::{Cv, Epoch, Fingerprint, PlaceMask, Seq, SubId};
+pub use key::{Direction, Nulls, Order};
+pub use layout::{Layout, OrderColumn, PlaceLayout, TableLayout};
+pub use numeric::Numeric;
+pub use row::Row;
+pub use schema::{ColumnSchema, TableSchema};
+pub use value::{Value, ValueRef};

@@ -1,0 +1,377 @@
+//! A query as JSON, parsed into a tree. Names and types are not looked at here; that is the replica's resolver.
+
+use super::{Direction, Nulls, Order};
+use serde_json::{Map, Value as Json};
+
+/// Deepest nesting of queries (`related` and `exists`) below one root.
+pub const QUERY_DEPTH_MAX: usize = 64;
+/// Deepest nesting of operators within one condition.
+pub const EXPRESSION_DEPTH_MAX: usize = 128;
+
+/// A query: one table's rows, filtered, ordered and limited, each with its related rows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Query {
+    /// The table's name.
+    pub table: String,
+    /// The condition; rows for which it is not true are left out.
+    pub filter: Option<Expr>,
+    /// The columns shown; `None` is all of them.
+    pub select: Option<Vec<String>>,
+    /// The order; the primary key is appended as a tie-break.
+    pub order_by: Vec<OrderTerm>,
+    /// Most rows shown (per parent row, inside `related`).
+    pub limit: Option<u64>,
+    /// Where to start in the order.
+    pub start: Option<Start>,
+    /// Child queries.
+    pub related: Vec<Related>,
+}
+
+/// One term of `order_by`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OrderTerm {
+    /// The column's name.
+    pub column: String,
+    /// Direction and NULL placement.
+    pub order: Order,
+}
+
+/// A cursor: values for a prefix of the order's columns.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Start {
+    /// Whether rows equal to the values on that prefix are included (`at`) or not (`after`).
+    pub inclusive: bool,
+    /// The values by column name.
+    pub values: Map<String, Json>,
+}
+
+/// A child query whose rows stand under their parent row.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Related {
+    /// The name under which they stand.
+    pub name: String,
+    /// One row or null instead of a list.
+    pub one: bool,
+    /// Pairs of parent column and child column that must be equal.
+    pub on: Vec<(String, String)>,
+    /// The child query.
+    pub query: Query,
+}
+
+/// An expression.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Expr {
+    /// A literal: a JSON scalar in the form of the column it meets.
+    Literal(Json),
+    /// A column of the query's table.
+    Column(String),
+    /// A parameter.
+    Param(String),
+    /// An operator or a function.
+    Op(String, Vec<Expr>),
+    /// Whether the child query has a row under this row's key.
+    Exists(Box<Exists>),
+}
+
+/// The operand of `exists`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Exists {
+    /// The child query.
+    pub query: Query,
+    /// Pairs of parent column and child column that must be equal.
+    pub on: Vec<(String, String)>,
+}
+
+/// Where and why a JSON value is not a query.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message} (at {path})")]
+pub struct QueryParseError {
+    /// The place in the JSON, such as `query.related[0].query.where`.
+    pub path: String,
+    /// What is wrong there.
+    pub message: String,
+}
+
+impl Query {
+    /// Parses the JSON form.
+    ///
+    /// # Errors
+    /// With the place at fault: a member that is missing, unknown or of the wrong form, or nesting beyond
+    /// [`QUERY_DEPTH_MAX`] queries or [`EXPRESSION_DEPTH_MAX`] operators.
+    pub fn from_json(json: &Json) -> Result<Self, QueryParseError> {
+        let mut parser = Parser { path: vec!["query".to_owned()], depth: 0 };
+        parser.query(json)
+    }
+}
+
+type Parsed<T> = Result<T, QueryParseError>;
+
+struct Parser {
+    path: Vec<String>,
+    depth: usize,
+}
+
+impl Parser {
+    fn fail<T>(&self, message: impl Into<String>) -> Parsed<T> {
+        Err(QueryParseError { path: self.path.concat(), message: message.into() })
+    }
+
+    fn at<T>(&mut self, step: impl Into<String>, parse: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
+        self.path.push(step.into());
+        let parsed = parse(self);
+        self.path.pop();
+        parsed
+    }
+
+    fn object<'j>(&self, json: &'j Json, what: &str, known: &[&str]) -> Parsed<&'j Map<String, Json>> {
+        let Json::Object(members) = json else { return self.fail(format!("{what} is a JSON object")) };
+        match members.keys().find(|key| !known.contains(&key.as_str())) {
+            Some(key) => {
+                self.fail(format!("unknown member \"{key}\" of {what}; known are {}", known.join(", ")))
+            }
+            None => Ok(members),
+        }
+    }
+
+    fn string(&self, json: Option<&Json>, what: &str) -> Parsed<String> {
+        match json {
+            Some(Json::String(text)) => Ok(text.clone()),
+            Some(_) => self.fail(format!("\"{what}\" is a string")),
+            None => self.fail(format!("\"{what}\" is missing")),
+        }
+    }
+
+    fn array<'j>(&self, json: &'j Json, what: &str) -> Parsed<&'j [Json]> {
+        match json {
+            Json::Array(items) => Ok(items),
+            _ => self.fail(format!("{what} is an array")),
+        }
+    }
+
+    fn query(&mut self, json: &Json) -> Parsed<Query> {
+        self.depth += 1;
+        if self.depth > QUERY_DEPTH_MAX {
+            return self.fail(format!("queries nest deeper than the limit of {QUERY_DEPTH_MAX}"));
+        }
+        let known = ["table", "where", "select", "order_by", "limit", "start", "related"];
+        let members = self.object(json, "a query", &known)?;
+        let query = Query {
+            table: self.string(members.get("table"), "table")?,
+            filter: match members.get("where") {
+                Some(json) => Some(self.at(".where", |p| p.expr(json, 0))?),
+                None => None,
+            },
+            select: match members.get("select") {
+                Some(json) => Some(self.at(".select", |p| p.select(json))?),
+                None => None,
+            },
+            order_by: match members.get("order_by") {
+                Some(json) => self.at(".order_by", |p| p.order_by(json))?,
+                None => Vec::new(),
+            },
+            limit: match members.get("limit") {
+                None | Some(Json::Null) => None,
+                Some(json) => match json.as_u64() {
+                    Some(limit) => Some(limit),
+                    None => return self.at(".limit", |p| p.fail("a limit is a whole number, 0 or more")),
+                },
+            },
+            start: match members.get("start") {
+                None | Some(Json::Null) => None,
+                Some(json) => Some(self.at(".start", |p| p.start(json))?),
+            },
+            related: match members.get("related") {
+                Some(json) => self.at(".related", |p| p.related(json))?,
+                None => Vec::new(),
+            },
+        };
+        self.depth -= 1;
+        Ok(query)
+    }
+
+    fn select(&mut self, json: &Json) -> Parsed<Vec<String>> {
+        let columns: Vec<String> = self
+            .array(json, "a select list")?
+            .iter()
+            .map(|j| self.string(Some(j), "select"))
+            .collect::<Parsed<_>>()?;
+        match columns.iter().enumerate().find(|(index, column)| columns[..*index].contains(column)) {
+            Some((_, column)) => self.fail(format!("column {column} is selected twice")),
+            None => Ok(columns),
+        }
+    }
+
+    fn order_by(&mut self, json: &Json) -> Parsed<Vec<OrderTerm>> {
+        let items = self.array(json, "order_by")?;
+        items
+            .iter()
+            .enumerate()
+            .map(|(index, item)| self.at(format!("[{index}]"), |p| p.order_term(item)))
+            .collect()
+    }
+
+    fn order_term(&mut self, json: &Json) -> Parsed<OrderTerm> {
+        const FORM: &str = "an order is [column, \"asc\"|\"desc\"] or [column, \"asc\"|\"desc\", \"nulls first\"|\"nulls last\"]";
+        let texts: Option<Vec<&str>> =
+            json.as_array().and_then(|items| items.iter().map(Json::as_str).collect());
+        let Some(([column], rest)) = texts.as_deref().and_then(|texts| texts.split_first_chunk()) else {
+            return self.fail(FORM);
+        };
+        let (direction, nulls) = match rest {
+            [] => ("asc", None),
+            [direction] => (*direction, None),
+            [direction, nulls] => (*direction, Some(*nulls)),
+            _ => return self.fail(FORM),
+        };
+        let direction = match direction {
+            "asc" => Direction::Asc,
+            "desc" => Direction::Desc,
+            _ => return self.fail(FORM),
+        };
+        let mut order = Order::with_default_nulls(direction);
+        order.nulls = match nulls {
+            None => order.nulls,
+            Some("nulls first") => Nulls::First,
+            Some("nulls last") => Nulls::Last,
+            Some(_) => return self.fail(FORM),
+        };
+        Ok(OrderTerm { column: (*column).to_owned(), order })
+    }
+
+    fn start(&mut self, json: &Json) -> Parsed<Start> {
+        let members = self.object(json, "a start", &["after", "at"])?;
+        let (Some((kind, Json::Object(values))), 1) = (members.iter().next(), members.len()) else {
+            return self.fail("a start is {\"after\":{…}} or {\"at\":{…}} with values by column");
+        };
+        if values.is_empty() {
+            return self.fail("a start needs a value for at least the first order column");
+        }
+        Ok(Start { inclusive: kind == "at", values: values.clone() })
+    }
+
+    fn related(&mut self, json: &Json) -> Parsed<Vec<Related>> {
+        let items = self.array(json, "related")?;
+        let mut all: Vec<Related> = Vec::with_capacity(items.len());
+        for (index, item) in items.iter().enumerate() {
+            let related = self.at(format!("[{index}]"), |p| {
+                let members = p.object(item, "a related query", &["as", "one", "on", "query"])?;
+                let one = match members.get("one") {
+                    None => false,
+                    Some(Json::Bool(one)) => *one,
+                    Some(_) => return p.fail("\"one\" is true or false"),
+                };
+                let (on, query) = p.correlated(members)?;
+                Ok(Related { name: p.string(members.get("as"), "as")?, one, on, query })
+            })?;
+            if all.iter().any(|other| other.name == related.name) {
+                return self.fail(format!("two related queries are named \"{}\"", related.name));
+            }
+            all.push(related);
+        }
+        Ok(all)
+    }
+
+    fn correlated(&mut self, members: &Map<String, Json>) -> Parsed<(Vec<(String, String)>, Query)> {
+        let Some(on) = members.get("on") else { return self.fail("\"on\" is missing") };
+        let on = self.at(".on", |p| {
+            let pairs = p.array(on, "\"on\"")?;
+            pairs
+                .iter()
+                .map(|pair| match pair.as_array().map(Vec::as_slice) {
+                    Some([Json::String(parent), Json::String(child)]) => Ok((parent.clone(), child.clone())),
+                    _ => p.fail("\"on\" is a list of [parent column, child column]"),
+                })
+                .collect::<Parsed<Vec<_>>>()
+        })?;
+        if on.is_empty() {
+            return self.fail("\"on\" needs at least one pair of columns");
+        }
+        match members.get("query") {
+            Some(query) => Ok((on, self.at(".query", |p| p.query(query))?)),
+            None => self.fail("\"query\" is missing"),
+        }
+    }
+
+    fn expr(&mut self, json: &Json, depth: usize) -> Parsed<Expr> {
+        if depth >= EXPRESSION_DEPTH_MAX {
+            return self.fail(format!("a condition nests deeper than the limit of {EXPRESSION_DEPTH_MAX}"));
+        }
+        let members = match json {
+            Json::Object(members) => members,
+            Json::Array(_) => return self.fail("an expression is a scalar or an object, not an array"),
+            scalar => return Ok(Expr::Literal(scalar.clone())),
+        };
+        let known = ["op", "args", "col", "param", "exists"];
+        self.object(json, "an expression", &known)?;
+        match (members.get("op"), members.get("col"), members.get("param"), members.get("exists"), members.len()) {
+            (None, Some(Json::String(column)), None, None, 1) => Ok(Expr::Column(column.clone())),
+            (None, None, Some(Json::String(param)), None, 1) => Ok(Expr::Param(param.clone())),
+            (None, None, None, Some(exists), 1) => self.at(".exists", |p| {
+                let members = p.object(exists, "exists", &["query", "on"])?;
+                let (on, query) = p.correlated(members)?;
+                Ok(Expr::Exists(Box::new(Exists { query, on })))
+            }),
+            (Some(Json::String(op)), None, None, None, 2) if members.contains_key("args") => {
+                let args = self.array(&members["args"], "\"args\"")?;
+                let args = args
+                    .iter()
+                    .enumerate()
+                    .map(|(index, arg)| self.at(format!(".args[{index}]"), |p| p.expr(arg, depth + 1)))
+                    .collect::<Parsed<_>>()?;
+                Ok(Expr::Op(op.to_ascii_lowercase(), args))
+            }
+            _ => self.fail(
+                "an expression is a scalar, {\"col\":c}, {\"param\":p}, {\"op\":o,\"args\":[…]} or {\"exists\":{\"query\":…,\"on\":…}}",
+            ),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn errors_name_the_place() {
+        let parse = |json| Query::from_json(&json).expect_err("refused");
+        assert_eq!(parse(json!({})).path, "query");
+        let error = parse(
+            json!({"table":"t","related":[{"as":"x","on":[["a","b"]],"query":{"table":"u","where":{"op":"="}}}]}),
+        );
+        assert_eq!(error.path, "query.related[0].query.where");
+        let error = parse(json!({"table":"t","where":{"op":"and","args":[true,{"col":5}]}}));
+        assert_eq!(error.path, "query.where.args[1]");
+        assert!(parse(json!({"table":"t","limits":3})).message.contains("\"limits\""));
+        assert_eq!(parse(json!({"table":"t","limit":-1})).path, "query.limit");
+        assert_eq!(parse(json!({"table":"t","order_by":[["a","up"]]})).path, "query.order_by[0]");
+    }
+
+    #[test]
+    fn depth_is_bounded_at_its_limit() {
+        let nest = |levels: usize| {
+            (1..levels).fold(
+                json!({"table":"t"}),
+                |query, _| json!({"table":"t","where":{"exists":{"on":[["a","b"]],"query":query}}}),
+            )
+        };
+        assert!(Query::from_json(&nest(QUERY_DEPTH_MAX)).is_ok());
+        assert!(Query::from_json(&nest(QUERY_DEPTH_MAX + 1)).expect_err("too deep").message.contains("64"));
+        let negate = |levels: usize| {
+            let expr = (1..levels).fold(json!(true), |expr, _| json!({"op":"not","args":[expr]}));
+            Query::from_json(&json!({"table":"t","where":expr}))
+        };
+        assert!(negate(EXPRESSION_DEPTH_MAX).is_ok());
+        assert!(negate(EXPRESSION_DEPTH_MAX + 1).is_err());
+    }
+
+    #[test]
+    fn default_null_placement_follows_the_direction() {
+        let query = Query::from_json(
+            &json!({"table":"t","order_by":[["a","asc"],["b","desc"],["c","desc","nulls last"]]}),
+        )
+        .expect("valid");
+        let nulls: Vec<_> = query.order_by.iter().map(|term| term.order.nulls).collect();
+        assert_eq!(nulls, [Nulls::Last, Nulls::First, Nulls::Last]);
+    }
+}

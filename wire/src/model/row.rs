@@ -1,0 +1,293 @@
+//! A row: one immutable, reference-counted, compactly encoded value, shared by every index, snapshot, footprint
+//! and batch that holds it.
+//!
+//! Layout: two bytes `columns | width << 14`, then each cell's end offset in `1 << width` bytes, then the cells.
+//! A NULL is an empty cell; any other starts with its type's tag. Integers drop their redundant leading bytes.
+
+use super::{Value, ValueRef, value::NumericRef};
+use std::fmt;
+use triomphe::ThinArc;
+use uuid::Uuid;
+
+/// Most columns a row can have; PostgreSQL stops at 1,600.
+pub const COLUMNS_MAX: usize = 1_600;
+
+mod tag {
+    pub(super) const FALSE: u8 = 0;
+    pub(super) const TRUE: u8 = 1;
+    pub(super) const INT8: u8 = 2;
+    pub(super) const FLOAT8: u8 = 3;
+    pub(super) const TEXT: u8 = 4;
+    pub(super) const BYTEA: u8 = 5;
+    pub(super) const TIMESTAMPTZ: u8 = 6;
+    pub(super) const DATE: u8 = 7;
+    pub(super) const UUID: u8 = 8;
+    pub(super) const NUMERIC: u8 = 9;
+    pub(super) const JSON: u8 = 10;
+}
+
+/// An encoded row. Cloning counts a reference.
+#[derive(Clone)]
+pub struct Row(ThinArc<(), u8>);
+
+impl Row {
+    /// Encodes the cells.
+    ///
+    /// # Panics
+    /// With more than [`COLUMNS_MAX`] cells, or more than 4 GiB of them; schemas and message limits keep both out.
+    #[must_use]
+    pub fn encode<'a>(cells: impl IntoIterator<Item = ValueRef<'a>>) -> Self {
+        let mut body = Vec::with_capacity(128);
+        let mut ends: Vec<u32> = Vec::with_capacity(16);
+        for cell in cells {
+            encode_cell(cell, &mut body);
+            ends.push(u32::try_from(body.len()).expect("a row is below 4 GiB"));
+        }
+        assert!(ends.len() <= COLUMNS_MAX, "a row has at most {COLUMNS_MAX} columns");
+        let width: usize = match body.len() {
+            0..=0xff => 0,
+            0x100..=0xffff => 1,
+            _ => 2,
+        };
+        let mut bytes = Vec::with_capacity(2 + (ends.len() << width) + body.len());
+        bytes.extend((ends.len() as u16 | (width as u16) << 14).to_le_bytes());
+        for end in ends {
+            bytes.extend(&end.to_le_bytes()[..1 << width]);
+        }
+        bytes.extend(body);
+        Self(ThinArc::from_header_and_slice((), &bytes))
+    }
+
+    /// Encodes owned values.
+    #[must_use]
+    pub fn from_values(values: &[Value]) -> Self {
+        Self::encode(values.iter().map(Value::as_ref))
+    }
+
+    /// The row whose encoding `bytes` is, or `None` when it is not a well-formed one. Reads what a log holds.
+    #[must_use]
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let head = u16::from_le_bytes([*bytes.first()?, *bytes.get(1)?]);
+        let (columns, width) = (usize::from(head & 0x3fff), usize::from(head >> 14));
+        let start = 2 + (columns << width);
+        if width > 2 || bytes.len() < start {
+            return None;
+        }
+        let row = Self(ThinArc::from_header_and_slice((), bytes));
+        let mut previous = 0;
+        for index in 0..columns {
+            let end = row.end(index, width);
+            if end < previous || start + end > bytes.len() || !is_cell(&bytes[start + previous..start + end])
+            {
+                return None;
+            }
+            previous = end;
+        }
+        (start + previous == bytes.len()).then_some(row)
+    }
+
+    /// The encoding.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0.slice
+    }
+
+    /// How many cells the row has.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        let bytes = self.as_bytes();
+        usize::from(u16::from_le_bytes([bytes[0], bytes[1]]) & 0x3fff)
+    }
+
+    /// Whether the row has no cells.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The cell of a column.
+    ///
+    /// # Panics
+    /// When the row has no such column.
+    #[must_use]
+    pub fn cell(&self, column: usize) -> ValueRef<'_> {
+        decode_cell(self.cell_bytes(column))
+    }
+
+    /// The cell's encoding; equal bytes mean identical values (the reverse does not hold: −0 and 0).
+    fn cell_bytes(&self, column: usize) -> &[u8] {
+        let bytes = self.as_bytes();
+        let head = u16::from_le_bytes([bytes[0], bytes[1]]);
+        let (columns, width) = (usize::from(head & 0x3fff), usize::from(head >> 14));
+        assert!(column < columns, "column {column} of a row of {columns}");
+        let start = 2 + (columns << width);
+        let from = if column == 0 { 0 } else { self.end(column - 1, width) };
+        &bytes[start + from..start + self.end(column, width)]
+    }
+
+    /// All cells in order.
+    pub fn cells(&self) -> impl Iterator<Item = ValueRef<'_>> {
+        (0..self.len()).map(|column| self.cell(column))
+    }
+
+    /// Whether two rows hold identical values in `columns`.
+    #[must_use]
+    pub fn same_cells(&self, other: &Self, columns: &[usize]) -> bool {
+        self.0.as_ptr() == other.0.as_ptr()
+            || columns.iter().all(|&column| self.cell_bytes(column) == other.cell_bytes(column))
+    }
+
+    fn end(&self, index: usize, width: usize) -> usize {
+        let bytes = self.as_bytes();
+        let at = 2 + (index << width);
+        match width {
+            0 => usize::from(bytes[at]),
+            1 => usize::from(u16::from_le_bytes([bytes[at], bytes[at + 1]])),
+            _ => u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]) as usize,
+        }
+    }
+}
+
+impl PartialEq for Row {
+    /// Identical encodings.
+    fn eq(&self, other: &Self) -> bool {
+        self.0.as_ptr() == other.0.as_ptr() || self.as_bytes() == other.as_bytes()
+    }
+}
+
+impl Eq for Row {}
+
+impl fmt::Debug for Row {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.cells()).finish()
+    }
+}
+
+fn encode_cell(cell: ValueRef<'_>, out: &mut Vec<u8>) {
+    match cell {
+        ValueRef::Null => {}
+        ValueRef::Bool(v) => out.push(if v { tag::TRUE } else { tag::FALSE }),
+        ValueRef::Int8(v) => encode_integer(tag::INT8, v, out),
+        ValueRef::Float8(v) => {
+            out.push(tag::FLOAT8);
+            out.extend(v.to_le_bytes());
+        }
+        ValueRef::Text(v) => {
+            out.push(tag::TEXT);
+            out.extend(v.as_bytes());
+        }
+        ValueRef::Bytea(v) => {
+            out.push(tag::BYTEA);
+            out.extend(v);
+        }
+        ValueRef::Timestamptz(v) => encode_integer(tag::TIMESTAMPTZ, v, out),
+        ValueRef::Date(v) => encode_integer(tag::DATE, v.into(), out),
+        ValueRef::Uuid(v) => {
+            out.push(tag::UUID);
+            out.extend(v.as_bytes());
+        }
+        ValueRef::Numeric(NumericRef::Text(v)) => {
+            out.push(tag::NUMERIC);
+            out.extend(v.as_bytes());
+        }
+        ValueRef::Numeric(NumericRef::Parsed(v)) => {
+            out.push(tag::NUMERIC);
+            out.extend(v.to_string().as_bytes());
+        }
+        ValueRef::Json(v) => {
+            out.push(tag::JSON);
+            out.extend(v.as_bytes());
+        }
+    }
+}
+
+fn encode_integer(tag: u8, value: i64, out: &mut Vec<u8>) {
+    out.push(tag);
+    let redundant = if value < 0 { (!value).leading_zeros() } else { value.leading_zeros() } - 1;
+    let length = 8 - (redundant / 8) as usize;
+    out.extend(&value.to_le_bytes()[..length]);
+}
+
+fn decode_integer(bytes: &[u8]) -> i64 {
+    let negative = bytes.last().is_some_and(|byte| byte & 0x80 != 0);
+    let mut full = if negative { [0xff; 8] } else { [0; 8] };
+    full[..bytes.len()].copy_from_slice(bytes);
+    i64::from_le_bytes(full)
+}
+
+/// Whether the bytes are a cell's encoding, so that [`decode_cell`] cannot fail on it.
+fn is_cell(bytes: &[u8]) -> bool {
+    let Some((&tag, payload)) = bytes.split_first() else { return true };
+    match tag {
+        tag::FALSE | tag::TRUE => payload.is_empty(),
+        tag::INT8 | tag::TIMESTAMPTZ => (1..=8).contains(&payload.len()),
+        tag::DATE => (1..=4).contains(&payload.len()),
+        tag::FLOAT8 => payload.len() == 8,
+        tag::UUID => payload.len() == 16,
+        tag::BYTEA => true,
+        tag::TEXT | tag::NUMERIC | tag::JSON => std::str::from_utf8(payload).is_ok(),
+        _ => false,
+    }
+}
+
+fn decode_cell(bytes: &[u8]) -> ValueRef<'_> {
+    let Some((&tag, payload)) = bytes.split_first() else { return ValueRef::Null };
+    // SAFETY: a `Row` is made only by `encode`, which wrote these bytes from a `str`, or by `from_bytes`, which
+    // checked them.
+    let text = || unsafe { std::str::from_utf8_unchecked(payload) };
+    match tag {
+        tag::FALSE => ValueRef::Bool(false),
+        tag::TRUE => ValueRef::Bool(true),
+        tag::INT8 => ValueRef::Int8(decode_integer(payload)),
+        tag::FLOAT8 => ValueRef::Float8(f64::from_le_bytes(payload.try_into().expect("8 bytes"))),
+        tag::TEXT => ValueRef::Text(text()),
+        tag::BYTEA => ValueRef::Bytea(payload),
+        tag::TIMESTAMPTZ => ValueRef::Timestamptz(decode_integer(payload)),
+        tag::DATE => ValueRef::Date(decode_integer(payload) as i32),
+        tag::UUID => ValueRef::Uuid(Uuid::from_slice(payload).expect("16 bytes")),
+        tag::NUMERIC => ValueRef::Numeric(NumericRef::Text(text())),
+        tag::JSON => ValueRef::Json(text()),
+        _ => unreachable!("cell tags are checked when a row is made"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn value() -> impl Strategy<Value = Value> {
+        prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::Bool),
+            any::<i64>().prop_map(Value::Int8),
+            (-300_i64..300).prop_map(Value::Int8),
+            any::<f64>().prop_map(Value::Float8),
+            "[a-zé]{0,40}".prop_map(|s| Value::Text(s.into())),
+            prop::collection::vec(any::<u8>(), 0..300).prop_map(|b| Value::Bytea(b.into())),
+            any::<i64>().prop_map(Value::Timestamptz),
+            any::<i32>().prop_map(Value::Date),
+            any::<u128>().prop_map(|u| Value::Uuid(Uuid::from_u128(u))),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn cells_come_back(values in prop::collection::vec(value(), 0..20)) {
+            let row = Row::from_values(&values);
+            prop_assert_eq!(row.len(), values.len());
+            for (index, value) in values.iter().enumerate() {
+                prop_assert_eq!(&row.cell(index).to_value(), value);
+            }
+            let again = Row::from_bytes(row.as_bytes()).expect("own encoding is well-formed");
+            prop_assert_eq!(again, row);
+        }
+
+        #[test]
+        fn foreign_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..60)) {
+            if let Some(row) = Row::from_bytes(&bytes) {
+                let _ = row.cells().map(ValueRef::to_value).collect::<Vec<_>>();
+            }
+        }
+    }
+}
