@@ -1,1 +1,7 @@
-//! The replica: commit log, store, workers and drain, in flow order.
+//! The replica: follows a commit log, keeps the tables, maintains every query and tells each connection what
+//! changed. Modules stand in flow order.
+
+pub mod drain;
+pub mod query;
+pub mod store;
+pub mod worker;

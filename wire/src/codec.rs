@@ -1,7 +1,7 @@
 //! The two encodings of protocol messages, and the fast path for batches: the row operations of one batch are
 //! encoded once per codec and shared by all its subscribers; only the head of the message is each one's own.
 
-use crate::model::{Cv, Epoch, Fingerprint, PlaceMask, Seq, SubId, ValueRef, time, value};
+use crate::model::{Cv, Epoch, Fingerprint, OpKind, PlaceMask, Seq, SubId, ValueRef, time, value};
 use base64::{Engine as _, engine::general_purpose::STANDARD as BASE64};
 use serde::{Serialize, de::DeserializeOwned};
 use std::io::Write as _;
@@ -116,17 +116,6 @@ fn json_depth(bytes: &[u8]) -> usize {
         }
     }
     deepest
-}
-
-/// The kinds of row operation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OpKind {
-    /// `+`: the row enters.
-    Add,
-    /// `~`: its content or places changed.
-    Edit,
-    /// `-`: it stands nowhere any more.
-    Remove,
 }
 
 /// Writes the operations of a batch in one codec. The bytes of [`OpsEncoder::finish`] follow a head written by

@@ -1,0 +1,63 @@
+//! Where the drain's output goes. The server's hub implements it; tests record it.
+
+use super::ConnId;
+use crate::{
+    query::Output,
+    worker::{BindingId, Fault, QueryId},
+};
+use std::sync::Arc;
+use tidegate_wire::model::{Cv, Epoch, OpKind, PlaceMask, Row, Seq, SubId};
+
+/// One net operation of a batch.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RowOp {
+    /// Add, edit or remove.
+    pub kind: OpKind,
+    /// Index into the output's tables.
+    pub table: usize,
+    /// Where the row stands now; empty for a removal.
+    pub places: PlaceMask,
+    /// The new row; for a removal the old one, of which the key travels.
+    pub row: Row,
+}
+
+/// The operations of one batch, the same for all its recipients.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BatchOps {
+    /// What of the rows travels.
+    pub output: Arc<Output>,
+    /// The commit version they lead to.
+    pub cv: Cv,
+    /// Whether a further part of the same snapshot follows.
+    pub more: bool,
+    /// Each row once.
+    pub ops: Vec<RowOp>,
+}
+
+/// One subscription that a batch goes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Recipient {
+    /// The connection.
+    pub conn: ConnId,
+    /// The client's number for the subscription.
+    pub sub: SubId,
+    /// Its epoch.
+    pub epoch: Epoch,
+    /// The batch's number in that epoch.
+    pub seq: Seq,
+}
+
+/// Called on the drain's thread. Implementations hand frames on and return; they never wait for a client. Calls for
+/// one connection reach its client in call order. A connection that is not known is ignored.
+pub trait Sink {
+    /// A subscription's epoch begins; its seq 0 follows.
+    fn subscribed(&mut self, conn: ConnId, sub: SubId, epoch: Epoch, output: &Arc<Output>, resumed: bool);
+    /// A batch for each of `recipients`.
+    fn batch(&mut self, batch: &BatchOps, recipients: &[Recipient]);
+    /// Everything delivered to the connection up to `cv_min` is released.
+    fn progress(&mut self, conn: ConnId, cv_min: Cv);
+    /// A subscription ended.
+    fn faulted(&mut self, conn: ConnId, sub: SubId, fault: &Fault);
+    /// A family, or one binding of it, faulted: told before any subscriber is.
+    fn owner_faulted(&mut self, query: QueryId, binding: Option<BindingId>, fault: &Fault);
+}

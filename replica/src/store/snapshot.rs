@@ -1,0 +1,143 @@
+//! All tables at one commit version, and the editor that makes the next one.
+
+use super::{Delta, IndexId, IndexSpec, KeyBytes, Relation, RowChange, TableChanges, TableId, tree::Tree};
+use std::{collections::HashMap, sync::Arc};
+use tidegate_wire::model::{Cv, Row, TableSchema};
+
+/// Immutable, cheap to clone and to keep, shared by all threads.
+#[derive(Clone)]
+pub struct Snapshot {
+    cv: Cv,
+    tables: Vec<Arc<Relation>>,
+    names: Arc<HashMap<String, TableId>>,
+}
+
+impl Snapshot {
+    /// The database before the first commit.
+    #[must_use]
+    pub fn empty() -> Self {
+        Self { cv: Cv(0), tables: Vec::new(), names: Arc::default() }
+    }
+
+    /// The commit version the tables stand at.
+    #[must_use]
+    pub fn cv(&self) -> Cv {
+        self.cv
+    }
+
+    /// A table by id; `None` when it did not exist yet.
+    #[must_use]
+    pub fn table(&self, id: TableId) -> Option<&Relation> {
+        self.tables.get(id.0 as usize).map(Arc::as_ref)
+    }
+
+    /// A table's id by name.
+    #[must_use]
+    pub fn table_id(&self, name: &str) -> Option<TableId> {
+        self.names.get(name).copied()
+    }
+
+    /// All tables in order of creation.
+    pub fn tables(&self) -> impl Iterator<Item = (TableId, &Relation)> {
+        self.tables.iter().enumerate().map(|(index, table)| (TableId(index as u32), table.as_ref()))
+    }
+
+    /// Encoded bytes of all rows.
+    #[must_use]
+    pub fn row_bytes(&self) -> u64 {
+        self.tables.iter().map(|table| table.row_bytes()).sum()
+    }
+}
+
+/// Makes the next snapshot. Edits are the store thread's; nobody sees them before [`SnapshotEditor::finish`], and
+/// dropping the editor undoes them.
+pub struct SnapshotEditor {
+    from: Arc<Snapshot>,
+    to: Snapshot,
+    changes: HashMap<TableId, HashMap<KeyBytes, (Option<Row>, Option<Row>)>>,
+}
+
+impl SnapshotEditor {
+    /// Starts from a snapshot.
+    #[must_use]
+    pub fn new(from: Arc<Snapshot>) -> Self {
+        let to = Snapshot::clone(&from);
+        Self { from, to, changes: HashMap::new() }
+    }
+
+    /// The tables as edited so far.
+    #[must_use]
+    pub fn snapshot(&self) -> &Snapshot {
+        &self.to
+    }
+
+    /// Adds an empty table.
+    ///
+    /// # Panics
+    /// When a table of that name exists; callers check first.
+    pub fn create_table(&mut self, schema: TableSchema) -> TableId {
+        let id = TableId(u32::try_from(self.to.tables.len()).expect("fewer than 2^32 tables"));
+        let previous = Arc::make_mut(&mut self.to.names).insert(schema.name.clone(), id);
+        assert!(previous.is_none(), "table {} exists", schema.name);
+        self.to.tables.push(Arc::new(Relation::new(Arc::new(schema))));
+        id
+    }
+
+    /// Puts `new` under `key` or removes what is there; returns what was there. Changes are netted per key.
+    ///
+    /// # Panics
+    /// When there is no such table.
+    pub fn set(&mut self, table: TableId, key: &[u8], new: Option<Row>) -> Option<Row> {
+        let relation = Arc::make_mut(&mut self.to.tables[table.0 as usize]);
+        let old = relation.set(key, new.as_ref());
+        self.changes
+            .entry(table)
+            .or_default()
+            .entry(KeyBytes::from_slice(key))
+            .and_modify(|change| change.1 = new.clone())
+            .or_insert_with(|| (old.clone(), new));
+        old
+    }
+
+    /// Adds an index whose tree holds exactly the table's present rows.
+    ///
+    /// # Panics
+    /// When there is no such table.
+    pub fn add_index(&mut self, id: IndexId, spec: Arc<IndexSpec>, tree: Tree<Row>) {
+        Arc::make_mut(&mut self.to.tables[spec.table.0 as usize]).add_index(id, spec, tree);
+    }
+
+    /// Drops an index.
+    pub fn drop_index(&mut self, table: TableId, id: IndexId) {
+        if let Some(table) = self.to.tables.get_mut(table.0 as usize) {
+            Arc::make_mut(table).drop_index(id);
+        }
+    }
+
+    /// The next snapshot, stamped `cv`, and what leads to it: one change per key, those that change nothing left
+    /// out. `cv` may be the old one when only indexes changed.
+    ///
+    /// # Panics
+    /// When `cv` would go back or skip, or stays although rows changed (`log_is_gapless`).
+    #[must_use]
+    pub fn finish(mut self, cv: Cv) -> Delta {
+        let advances = cv == self.from.cv.next() || (cv == self.from.cv && self.changes.is_empty());
+        assert!(advances, "log_is_gapless: from {} to {cv}", self.from.cv);
+        self.to.cv = cv;
+        let mut tables: Vec<TableChanges> = Vec::with_capacity(self.changes.len());
+        for (table, changes) in self.changes {
+            let mut rows: Vec<RowChange> = changes
+                .into_iter()
+                .filter(|(_, (old, new))| old != new)
+                .map(|(key, (old, new))| RowChange { key, old, new })
+                .collect();
+            if !rows.is_empty() {
+                // Key order makes everything downstream deterministic for one commit.
+                rows.sort_unstable_by(|a, b| a.key.cmp(&b.key));
+                tables.push(TableChanges { table, rows });
+            }
+        }
+        tables.sort_unstable_by_key(|changes| changes.table);
+        Delta { from: self.from, to: Arc::new(self.to), tables }
+    }
+}
