@@ -1,0 +1,144 @@
+//! What goes into a replica and what comes back.
+
+use crate::query::Output;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value as Json};
+use std::{collections::BTreeMap, sync::Arc};
+use tidegate_wire::model::{ColumnType, Cv, Fingerprint};
+
+/// Covers a body of several commits: a repeat applies only what is not applied yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Idempotency {
+    /// The client's key.
+    pub key: String,
+    /// Hash of the whole body.
+    pub body_hash: u64,
+    /// Position in the body of the first commit given here, counting commits from 0.
+    pub ordinal: u64,
+}
+
+/// What is remembered of a body.
+#[derive(Clone, Debug, PartialEq)]
+pub struct IdempotencyEntry {
+    /// Hash of the body.
+    pub body_hash: u64,
+    /// How many of its commits are applied.
+    pub applied: u64,
+    /// The commit version of the last.
+    pub cv: Cv,
+    /// The refusal it ended with.
+    pub refused: Option<CommitRefusal>,
+}
+
+/// How far a list of commits got.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CommitOutcome {
+    /// How many were applied.
+    pub applied: usize,
+    /// The commit version of the last applied, or the newest when none was.
+    pub cv: Cv,
+    /// Why the next one was refused.
+    pub refused: Option<CommitRefusal>,
+}
+
+/// Kinds of refusal; one to one with the protocol's error codes of the same names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CommitRefusalKind {
+    /// Malformed: a key column in `set`, an incomplete key, too many operations.
+    BadMessage,
+    /// A table that does not exist.
+    UnknownTable,
+    /// A column that does not exist.
+    UnknownColumn,
+    /// A value of the wrong type, or NULL in a non-null column.
+    TypeMismatch,
+    /// The write contradicts what is there.
+    Conflict,
+    /// A table that only the server writes.
+    Forbidden,
+    /// The source of commits is elsewhere.
+    ReadOnly,
+    /// The log cannot be written now.
+    NotReady,
+}
+
+/// Why a commit was refused. It changed nothing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("{message}")]
+pub struct CommitRefusal {
+    /// What kind of fault.
+    pub kind: CommitRefusalKind,
+    /// Names the table, key and column at fault.
+    pub message: String,
+}
+
+/// What became of a mutation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MutationOutcome {
+    /// The newest commit version it is part of.
+    pub cv: Cv,
+    /// Why it was refused; its id counts as used all the same, except after a gap.
+    pub refused: Option<CommitRefusal>,
+}
+
+/// A query and its arguments, as a client gives them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct QueryRequest {
+    /// The query.
+    pub source: QuerySource,
+    /// Parameters by name.
+    pub args: Map<String, Json>,
+}
+
+/// The three ways to give a query.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum QuerySource {
+    /// As JSON.
+    Query(Json),
+    /// As SQL text.
+    Sql(String),
+    /// The name of a named query.
+    Name(String),
+}
+
+/// A query whose names, types and arguments are checked, ready to run or to subscribe to. Cheap to clone.
+#[derive(Clone)]
+pub struct PreparedQuery {
+    /// What of its rows travels.
+    pub output: Arc<Output>,
+}
+
+/// What a client still holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ResumePoint {
+    /// The commit version its rows stand at.
+    pub cv: Cv,
+    /// The fingerprint they were sent under.
+    pub fp: Fingerprint,
+}
+
+/// A registered query.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NamedQuery {
+    /// Its name.
+    pub name: String,
+    /// The query; never [`QuerySource::Name`].
+    pub source: QuerySource,
+    /// Its parameters' types.
+    pub args: BTreeMap<String, ColumnType>,
+    /// Whether it is kept fresh without subscribers (only without parameters).
+    pub pin: bool,
+    /// How long a binding is kept without subscribers, milliseconds; `None` is the server's default.
+    pub idle_ttl_ms: Option<u64>,
+}
+
+/// A result.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rows {
+    /// The commit version it stands at.
+    pub cv: Cv,
+    /// The ordered, nested rows.
+    pub rows: Vec<Json>,
+}
