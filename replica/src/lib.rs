@@ -2,6 +2,7 @@
 //! changed. Modules stand in flow order.
 
 pub mod drain;
+pub mod expr;
 pub mod handle;
 pub mod query;
 pub mod store;
