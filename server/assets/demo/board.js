@@ -265,27 +265,27 @@ const boardRows = new Rows(
   },
 );
 
-/** The narrow tables: `time` names the column to show first, `route` whether the origin is shown too. */
+/** The narrow tables: `time` names the time to show, `route` whether the origin is shown; `status` may be null. */
 function briefRows(time, route, status = briefStatusOf) {
   return new Rows(
     () => ({
       time: cell("td", "time"),
       flight: cell("th", "flight"),
       dest: cell("td", "dest", "code"),
-      status: cell("td", "status", "chip"),
+      ...(status && { status: cell("td", "status", "chip") }),
     }),
     (cells, row, now) => {
       fillTime(cells.time, row[time], now);
       setText(cells.flight.first, `${row.carrier} ${row.flight}`);
-      setText(cells.dest.first, route ? `${row.origin} → ${row.dest}` : row.dest);
+      setText(cells.dest.first, route ? `${row.origin}–${row.dest}` : row.dest);
       setText(cells.dest.more, row.to?.name ?? "");
-      fillStatus(cells.status, status(row, now));
+      if (status) fillStatus(cells.status, status(row, now));
     },
   );
 }
 
 const delayedRows = briefRows("dep_time", true, ({ dep_delay: d }) => ({ kind: lateKind(d), word: `+${minutes(d)}`, more: "" }));
-const cancelledRows = briefRows("sched_dep", true);
+const cancelledRows = briefRows("sched_dep", true, null);
 
 const cards = perAirport((origin) => {
   const section = $("airport-card").content.cloneNode(true).firstElementChild;

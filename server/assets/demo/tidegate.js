@@ -29,7 +29,8 @@ export const keyOf = (row) => row[KEY];
 /**
  * One connection to a Tidegate server. Events (all `CustomEvent`):
  * - `status`, detail `{state, message, retryInMs}`: `connecting`, `live` or `reconnecting`;
- * - `release`, detail `{cv, changes, queries}`: these `LiveQuery`s moved to `cv` by that many row changes;
+ * - `release`, detail `{cv, changes, queries}`: these `LiveQuery`s moved to `cv`, by that many row changes
+ *   (snapshots not counted);
  * - `failed`, detail `{query}`: a query was refused or faulted; its `error` says why;
  * - `notice`, detail `{code, message}`: the server complained about the connection as a whole.
  */
@@ -304,11 +305,14 @@ class LiveQuery {
     return this.#epochs.some((epoch) => epoch.started || complete(epoch, cv));
   }
 
-  /** Moves to `cv`. Answers the number of row changes applied, or null when nothing was due. */
+  /** Moves to `cv`. Answers how many row changes that took, a snapshot's not counted; null when nothing was due. */
   release(cv) {
     let changes = null;
     for (let epoch; (epoch = this.#epochs[0]); this.#epochs.shift()) {
-      if (!epoch.started && complete(epoch, cv)) this.#start(epoch);
+      if (!epoch.started && complete(epoch, cv)) {
+        this.#start(epoch);
+        changes ??= 0;
+      }
       if (epoch.started) {
         while (epoch.batches.length > 0 && epoch.batches[0].cv <= cv) {
           changes = (changes ?? 0) + apply(this.#shown, epoch.batches.shift().ops);
@@ -329,6 +333,11 @@ class LiveQuery {
     epoch.started = true;
     this.#resumable = true;
     this.failures = 0;
+    let part;
+    do {
+      part = epoch.batches.shift();
+      apply(this.#shown, part.ops);
+    } while (part.more);
   }
 }
 
