@@ -69,6 +69,7 @@ async function until(what, condition, arg) {
 
 const boardText = () => page.evaluate(() => document.querySelector("#board table").innerText);
 
+/** Waits until the rows' text changes. Call it when the page is complete: what loads late would count as a change. */
 async function boardChanges(when) {
   const text = await boardText();
   const changed = (old) => {
@@ -83,7 +84,8 @@ const picture = (name) => page.screenshot({ path: join(artefacts, `${name}.png`)
 test("the board shows rows", async () => {
   await until("the board should be live and show flights", () => {
     const rows = document.querySelectorAll("#board-next tr[data-id]").length;
-    return document.documentElement.dataset.state === "live" && rows > 0;
+    const { state, complete } = document.documentElement.dataset;
+    return state === "live" && complete === "true" && rows > 0;
   });
   // From here on, everything the page ever renders is looked at, right after it is rendered.
   await page.evaluate(() => {
@@ -149,7 +151,8 @@ test("picking another airport changes the board", async () => {
     await page.click(`#picker a[href="#${origin}"]`);
     await until(`the board should change over to ${origin}`, (airport) => {
       const rows = [...document.querySelectorAll("#board tr[data-id]")];
-      return document.querySelector("#board").dataset.origin === airport && rows.length > 0 && rows.every((row) => row.dataset.origin === airport);
+      const changedOver = document.querySelector("#board").dataset.origin === airport && document.documentElement.dataset.complete === "true";
+      return changedOver && rows.length > 0 && rows.every((row) => row.dataset.origin === airport);
     }, origin);
     assert.equal(new URL(page.url()).hash, `#${origin}`);
     await boardChanges(`after ${origin} was picked`);

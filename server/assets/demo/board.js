@@ -2,8 +2,9 @@
 //
 // tidegate.js keeps the rows; this file renders them once per animation frame at most, after a
 // `release`, so that all sections always show the same commit. Data reaches the page by textContent
-// only. For checks from outside, elements carry data attributes: `data-cv`, `data-state` on <html>;
-// `data-id`, `data-origin`, `data-status` on rows; `data-rows` and `data-count` in the counts.
+// only. For checks from outside, elements carry data attributes: `data-cv`, `data-state` and
+// `data-complete` (every query has been answered) on <html>; `data-id`, `data-origin` and `data-status`
+// on rows; `data-rows` and `data-count` in the counts.
 
 import { Tidegate, keyOf } from "./tidegate.js";
 
@@ -59,6 +60,8 @@ const live = {
   brief: perAirport((origin) => tide.subscribe(QUERIES.brief, { origin })),
   weather: perAirport((origin) => tide.subscribe(QUERIES.weather, { origin })),
 };
+
+const steady = Object.values(live).flatMap((query) => (query.query ? query : Object.values(query)));
 
 function perAirport(make) {
   return Object.fromEntries(Object.keys(AIRPORTS).map((origin) => [origin, make(origin)]));
@@ -292,7 +295,7 @@ const cards = perAirport((origin) => {
   const title = section.querySelector("h2");
   title.id = `title-${origin}`;
   title.append(AIRPORTS[origin], " ", element("small", "", origin));
-  section.setAttribute("aria-labelledby", title.id);
+  for (const labelled of [section, section.querySelector("table")]) labelled.setAttribute("aria-labelledby", title.id);
   section.dataset.airport = origin;
   $("airports").append(section);
   return { section, rows: briefRows("sched_dep", false), tbody: section.querySelector("tbody") };
@@ -419,7 +422,8 @@ function render() {
   renderCounts();
   renderFeed("delayed", live.delayed, delayedRows, now, "No flight has left late.");
   renderFeed("cancelled", live.cancelled, cancelledRows, now, "No flight is cancelled.");
-  Object.assign(document.documentElement.dataset, { cv: tide.cv ?? "", state: tide.status.state });
+  const complete = coming === null && [...board.queries, ...steady].every((query) => query.ready);
+  Object.assign(document.documentElement.dataset, { cv: tide.cv ?? "", state: tide.status.state, complete });
 }
 
 let frame = 0;

@@ -41,7 +41,7 @@ export class Tidegate extends EventTarget {
   #open = false;
   #queries = new Map(); // by sub, on this connection
   #failed = new Set(); // refused or faulted: asked for again after a pause, or on the next connection
-  #sub = 0;
+  #sub = 0; // the last number given, on this connection
   #cvMin = -1; // the newest progress of this connection
   #catchingUp = new Set(); // queries that show rows of an earlier connection
   #attempt = 0;
@@ -104,6 +104,7 @@ export class Tidegate extends EventTarget {
       if (socket !== this.#socket) return;
       this.#open = true;
       this.#cvMin = -1;
+      this.#sub = 0;
       this.#send({ hello: {} });
       const queries = [...this.#queries.values(), ...this.#failed];
       this.#queries.clear();
