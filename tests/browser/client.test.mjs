@@ -138,6 +138,21 @@ test("a restarted server may number its commits lower", (t) => {
   assert.deepEqual([texts(query), tide.cv], ["b", 3]);
 });
 
+test("progress of an earlier connection releases nothing", (t) => {
+  const { tide, accept, say, asked, lose } = connect(t);
+  const [one] = [tide.subscribe({}), tide.subscribe({})];
+  accept();
+  say(subscribed(1, 10), batch(1, 10, 0, 5, [add(1, "a")]), subscribed(2, 11), batch(2, 11, 0, 5, []), progress(5));
+  lose();
+  accept();
+  const [first, second] = asked("subscribe").map(({ sub }) => sub);
+  say(subscribed(first, 1), batch(first, 1, 0, 3, [add(1, "b")]));
+  say({ error: { sub: second, code: "unknown_table", message: "unknown table notes" } });
+  assert.equal(texts(one), "a");
+  say(progress(3));
+  assert.equal(texts(one), "b");
+});
+
 test("a gap in seq ends the connection", (t) => {
   const { tide, accept, say, sockets } = connect(t);
   tide.subscribe({});

@@ -118,6 +118,7 @@ function replayTime() {
   const times = [
     newestOf(live.newestDeparture, "dep_time"),
     newestOf(live.newestArrival, "arr_time"),
+    newestOf(live.cancelled, "sched_dep"), // the data cancels a flight at its scheduled minute
     published - (published % HOUR_MS) - SCHEDULED_AHEAD_MS,
     ...Object.values(live.weather).map((query) => newestOf(query, "hour")),
   ].filter((t) => !Number.isNaN(t));
@@ -331,7 +332,7 @@ function weatherText(query, long) {
   if (w.temp !== null) parts.push(`${Math.round(w.temp)} °F` + (long ? ` (${Math.round(((w.temp - 32) * 5) / 9)} °C)`.replace("-", "−") : ""));
   if (w.wind_speed !== null) parts.push(`wind ${Math.round(w.wind_speed)} mph`);
   if (long && w.visib !== null) parts.push(`visibility ${w.visib} mi`);
-  if (w.precip !== null && (long || w.precip > 0)) parts.push(w.precip > 0 ? `${w.precip} in of precipitation` : "dry");
+  if (w.precip !== null && (long || w.precip > 0)) parts.push(w.precip > 0 ? `${long ? "precipitation" : "precip."} ${w.precip} in` : "dry");
   return parts.join(" · ") + (long ? ` at ${clockTime(w.hour)}` : "");
 }
 
@@ -386,8 +387,13 @@ const counts = [...Object.keys(AIRPORTS), "All"].map((origin) => {
   if (name !== "total") counts.at(-1).cells[i].dataset.count = name;
 });
 
+let counted = null; // the rows counted last
+
 function renderCounts() {
   const { rows } = live.statuses;
+  sayState($("counts"), [live.statuses], rows.length, "No flights are in the tables yet.");
+  if (rows === counted) return;
+  counted = rows;
   for (const { origin, bar, cells } of counts) {
     const tally = new Map(STATUSES.map((status) => [status, 0]));
     const here = origin === "All" ? rows : rows.filter((row) => row.origin === origin);
@@ -401,7 +407,6 @@ function renderCounts() {
   const table = $("counts").querySelector("table");
   table.hidden = rows.length === 0;
   table.dataset.rows = String(rows.length);
-  sayState($("counts"), [live.statuses], rows.length, "No flights are in the tables yet.");
 }
 
 function renderHeader(now) {
