@@ -2,23 +2,6 @@
 //!
 //! One owner calls [`CommitLog`], on any one thread at a time; every call blocks that thread on the disk. Opening
 //! and replaying is in `replay.rs`, the bytes in `frame.rs`.
-//!
-//! # What survives
-//! The records buffered between two calls of [`CommitLog::sync`] are one *batch*. A batch is all or nothing: after a
-//! crash it is replayed whole or not at all, whatever order the disk wrote its pages in. A batch whose sync returned
-//! `Ok` is replayed ([`SyncPolicy`] says after which kinds of crash). A batch whose sync had not returned may be
-//! replayed or not. A batch whose sync returned an error other than [`SyncError::FailedAndPoisoned`] is not.
-//!
-//! # Torn or corrupt
-//! A batch is written only after the batch before it is durable. So when a record is bad on replay, there are two
-//! cases. If anything of a later batch stands after it, a durable batch has been damaged: acknowledged records are
-//! lost, and the log refuses to open rather than go on without them. If nothing of a later batch stands after it, the
-//! bad record is in the last batch that was ever begun, which a crash may have torn, and that batch is cut off as a
-//! whole, also when some of its records are intact (pages reach the disk in any order, and half a batch is not what
-//! anybody wrote).
-//!
-//! What this cannot tell apart: damage to the very last batch *after* its sync returned looks like a torn one, as the
-//! next batch would be the only proof that it had been durable. The warning on opening names what was cut.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::hash::{BuildHasher as _, RandomState};
@@ -107,6 +90,23 @@ pub struct ReplayProgress {
 /// Records are appended to a buffer, which [`sync`](CommitLog::sync) writes as one batch that is all or nothing.
 /// The log lives in a directory of its own, in segment files named by their first sequence; a lock on a file there
 /// keeps other openers out until this value is dropped. Dropping it also drops records that were not synced.
+///
+/// # What survives
+/// The records buffered between two calls of [`sync`](CommitLog::sync) are one *batch*. A batch is all or nothing: after a
+/// crash it is replayed whole or not at all, whatever order the disk wrote its pages in. A batch whose sync returned
+/// `Ok` is replayed ([`SyncPolicy`] says after which kinds of crash). A batch whose sync had not returned may be
+/// replayed or not. A batch whose sync returned an error other than [`SyncError::FailedAndPoisoned`] is not.
+///
+/// # Torn or corrupt
+/// A batch is written only after the batch before it is durable. So when a record is bad on replay, there are two
+/// cases. If anything of a later batch stands after it, a durable batch has been damaged: acknowledged records are
+/// lost, and the log refuses to open rather than go on without them. If nothing of a later batch stands after it, the
+/// bad record is in the last batch that was ever begun, which a crash may have torn, and that batch is cut off as a
+/// whole, also when some of its records are intact (pages reach the disk in any order, and half a batch is not what
+/// anybody wrote).
+///
+/// What this cannot tell apart: damage to the very last batch *after* its sync returned looks like a torn one, as the
+/// next batch would be the only proof that it had been durable. The warning on opening names what was cut.
 pub struct CommitLog {
     directory: PathBuf,
     options: LogOptions,
@@ -140,7 +140,7 @@ impl CommitLog {
     /// Opens the log in `directory`, or creates it there, and replays every record in order through `on_record`.
     ///
     /// A torn tail (what a crash within a sync leaves) is cut off with a warning; any other damage is refused, see
-    /// the module's documentation. A batch reaches `on_record` only when all of it is known to be whole. Memory used
+    /// [`CommitLog`]. A batch reaches `on_record` only when all of it is known to be whole. Memory used
     /// is that of the largest batch. `on_progress` is called about once per MiB and at the end.
     ///
     /// Under [`SyncPolicy::Always`] everything replayed is durable when this returns, also what a killed process
@@ -194,7 +194,7 @@ impl CommitLog {
                 offset = valid_bytes,
                 bytes_cut = last.bytes - valid_bytes,
                 next_sequence,
-                "cutting a torn batch off the commit log; it was never acknowledged"
+                "cutting the last batch off the commit log: a crash cut its write short, or it was damaged since"
             );
             let cut = file.truncate(valid_bytes).and_then(|()| file.sync_all());
             cut.map_err(|source| OpenError::Repair { path: last.path.clone(), offset: valid_bytes, source })?;

@@ -10,7 +10,7 @@ use thiserror::Error;
 
 /// Why a log could not be opened. `E` is the error of the caller's `on_record`.
 ///
-/// Nothing but a torn tail is ever changed by an open, and not even that when it fails for another reason before.
+/// An open that finds damage changes no file; only what a crash left unfinished at the end is ever taken away.
 /// Whatever `on_record` built from the records it saw must be thrown away.
 #[derive(Debug, Error)]
 pub enum OpenError<E> {
