@@ -49,6 +49,12 @@ impl Relation {
         self.indexes.iter().find(|(own, ..)| *own == id).map(|(.., tree)| tree)
     }
 
+    /// The rows by the key of the index that `spec` describes, or `None` when this version of the table lacks it.
+    #[must_use]
+    pub fn index_by(&self, spec: &Arc<IndexSpec>) -> Option<&Tree<Row>> {
+        self.indexes.iter().find(|(_, own, _)| Arc::ptr_eq(own, spec) || own == spec).map(|(.., tree)| tree)
+    }
+
     /// Ids and specifications of the indexes.
     pub fn indexes(&self) -> impl Iterator<Item = (IndexId, &Arc<IndexSpec>)> {
         self.indexes.iter().map(|(id, spec, _)| (*id, spec))
