@@ -247,12 +247,19 @@ impl Function {
     }
 }
 
-/// Upper case by Unicode's simple mapping: a code point whose upper case is several stays as it is.
+/// Upper case by Unicode's simple mapping, one code point for one, as PostgreSQL's `C.UTF-8` maps.
 fn raise(c: char) -> char {
     let mut upper = c.to_uppercase();
     match (upper.next(), upper.next()) {
         (Some(one), None) => one,
-        _ => c,
+        // Greek letters with an iota below have a full upper case of two code points beside their simple one.
+        _ => match c {
+            '\u{1f80}'..='\u{1f87}' | '\u{1f90}'..='\u{1f97}' | '\u{1fa0}'..='\u{1fa7}' => {
+                char::from_u32(c as u32 + 8).unwrap_or(c)
+            }
+            '\u{1fb3}' | '\u{1fc3}' | '\u{1ff3}' => char::from_u32(c as u32 + 9).unwrap_or(c),
+            _ => c,
+        },
     }
 }
 

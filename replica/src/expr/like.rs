@@ -16,13 +16,10 @@ pub struct Pattern {
     fold_case: bool,
 }
 
-/// Lower case by Unicode's simple mapping: a code point whose lower case is several stays as it is.
+/// Lower case by Unicode's simple mapping, one code point for one, as PostgreSQL's `C.UTF-8` maps.
 pub(crate) fn fold(c: char) -> char {
-    let mut lower = c.to_lowercase();
-    match (lower.next(), lower.next()) {
-        (Some(one), None) => one,
-        _ => c,
-    }
+    // İ alone has a full lower case of two code points; its simple one is their first.
+    c.to_lowercase().next().unwrap_or(c)
 }
 
 impl Pattern {

@@ -47,7 +47,8 @@ fn flipped_keys(
 ) -> Result<Vec<KeyBytes>, EvalError> {
     let mut candidates: HashMap<KeyBytes, Option<KeyBytes>> = HashMap::new();
     for change in delta.table(exists.table) {
-        if let (Some(old), Some(new)) = (&change.old, &change.new) {
+        // An inner row whose own EXISTS may flip in the same commit is a candidate whatever changed in it.
+        if let (Some(old), Some(new), true) = (&change.old, &change.new, exists.filter.exists.is_empty()) {
             if old.same_cells(new, &exists.used) {
                 continue;
             }

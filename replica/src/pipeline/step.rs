@@ -123,7 +123,10 @@ impl Pipeline {
         let columns: SmallVec<[usize; 4]> = place.group.iter().map(|column| column.column).collect();
         let group_of = |row: &Row| correlation_key(row, &columns).filter(|key| groups.contains_key(key));
         for change in delta.table(place.table) {
-            if let (Some(old), Some(new)) = (&change.old, &change.new) {
+            // A row whose EXISTS may flip in the same commit is tested whatever changed in it.
+            if let (Some(old), Some(new), true) =
+                (&change.old, &change.new, place.condition.exists.is_empty())
+            {
                 if old.same_cells(new, &place.used) {
                     continue;
                 }

@@ -45,16 +45,22 @@ pub fn resolve(query: &Query, snapshot: &Snapshot, parameters: &Parameters<'_>) 
     let mut resolver =
         Resolver { snapshot, parameters, slots: Vec::new(), places: Vec::new(), shown: Vec::new() };
     resolver.place(query, None, "query")?;
-    let Resolver { slots, places, shown, .. } = resolver;
-    let layout_tables = build_output(snapshot, &places, &shown);
+    let Resolver { slots, mut places, shown, .. } = resolver;
+    let (layout, tables) = build_output(snapshot, &places, &shown);
+    for (place, layout) in places.iter_mut().zip(&layout.places) {
+        // A row travels whole wherever it stands, so what one place shows matters at all of its table's places.
+        place.used.extend(&tables[layout.table].columns);
+        place.used.sort_unstable();
+        place.used.dedup();
+    }
     let names: Vec<&str> = places
         .iter()
         .map(|place| snapshot.table(place.table).map_or("", |table| table.schema().name.as_str()))
         .collect();
     let slot_types: Vec<ColumnType> = slots.iter().map(|(ty, _)| *ty).collect();
-    let key = format!("{names:?} {places:?} {slot_types:?} {:?}", layout_tables.0);
-    let fp = layout_tables.0.fingerprint(key.as_bytes());
-    let output = Arc::new(Output { layout: layout_tables.0, tables: layout_tables.1, fp });
+    let key = format!("{names:?} {places:?} {slot_types:?} {layout:?}");
+    let fp = layout.fingerprint(key.as_bytes());
+    let output = Arc::new(Output { layout, tables, fp });
     Ok(Resolved {
         shape: Arc::new(Shape { key, places, slots: slot_types, output }),
         values: slots.into_iter().map(|(_, value)| value).collect(),
@@ -187,9 +193,6 @@ impl Resolver<'_> {
             let columns: Vec<usize> = self.shown[child].on.iter().map(|&(parent, _)| parent).collect();
             self.places[index].used.extend(columns);
         }
-        let used = &mut self.places[index].used;
-        used.sort_unstable();
-        used.dedup();
         Ok(())
     }
 
