@@ -3,19 +3,22 @@
 use crate::{
     expr::{Condition, EvalError, ExistsProbe},
     query::shape::{Access, Exists, Filter, Place, Start},
-    store::{KeyBytes, Snapshot, TableId, tree::Tree},
+    store::{IndexSpec, KeyBytes, Snapshot, TableId, tree::Tree},
 };
 use std::{
-    cell::Cell,
+    borrow::Cow,
+    cell::{Cell, RefCell},
     ops::{Bound, ControlFlow},
+    sync::Arc,
     time::{Duration, Instant},
 };
-use tidegate_wire::model::{Order, Row, TableSchema, ValueRef, key::encode_cell};
+use tidegate_wire::model::{ColumnType, Cv, Order, Row, TableSchema, ValueRef, key::encode_cell};
 
 /// Bounds the time of one advance or hydration, and counts the rows it reads.
 pub struct Budget {
     deadline: Instant,
     rows_read: Cell<u64>,
+    temporary: Option<RefCell<Vec<(Cv, Arc<IndexSpec>, Tree<Row>)>>>,
 }
 
 /// How many rows are read between two looks at the clock.
@@ -28,7 +31,14 @@ impl Budget {
         let now = Instant::now();
         // A limit beyond the clock's range is no limit in practice; a century is in range everywhere.
         let century = Duration::from_secs(3_155_760_000);
-        Self { deadline: now + limit.min(century), rows_read: Cell::new(0) }
+        Self { deadline: now + limit.min(century), rows_read: Cell::new(0), temporary: None }
+    }
+
+    /// Like [`Budget::new`], for reading once: an index that a snapshot lacks is built for the occasion, by reading
+    /// the whole table.
+    #[must_use]
+    pub fn once(limit: Duration) -> Self {
+        Self { temporary: Some(RefCell::default()), ..Self::new(limit) }
     }
 
     /// Rows read so far.
@@ -62,13 +72,25 @@ impl<'s> Reader<'s> {
         self.snapshot.table(table).expect("a shape's tables exist").schema()
     }
 
-    /// The tree that an access path reads; empty for a table younger than the snapshot.
-    fn tree(&self, table: TableId, access: &Access) -> Result<Option<&'s Tree<Row>>, EvalError> {
+    /// The tree that an access path reads; `None` for a table younger than the snapshot.
+    fn tree(&self, table: TableId, access: &Access) -> Result<Option<Cow<'s, Tree<Row>>>, EvalError> {
         let Some(relation) = self.snapshot.table(table) else { return Ok(None) };
-        match access {
-            Access::Primary => Ok(Some(relation.rows())),
-            Access::Index(spec) => relation.index_by(spec).map(Some).ok_or(EvalError::MissingIndex),
+        let spec = match access {
+            Access::Primary => return Ok(Some(Cow::Borrowed(relation.rows()))),
+            Access::Index(spec) => spec,
+        };
+        if let Some(tree) = relation.index_by(spec) {
+            return Ok(Some(Cow::Borrowed(tree)));
         }
+        let Some(temporary) = &self.budget.temporary else { return Err(EvalError::MissingIndex) };
+        let cv = self.snapshot.cv();
+        let mut temporary = temporary.borrow_mut();
+        if let Some((.., tree)) = temporary.iter().find(|(at, own, _)| *at == cv && own == spec) {
+            return Ok(Some(Cow::Owned(tree.clone())));
+        }
+        let tree = relation.build_index(spec);
+        temporary.push((cv, Arc::clone(spec), tree.clone()));
+        Ok(Some(Cow::Owned(tree)))
     }
 
     /// Whether a row passes a filter.
@@ -173,8 +195,8 @@ impl<'s> Reader<'s> {
 /// Appends a cell's key encoding in another column's type; `None` for NULL or when no value of that type equals it.
 pub(super) fn encode_converted(
     cell: ValueRef<'_>,
-    own: tidegate_wire::model::ColumnType,
-    wanted: tidegate_wire::model::ColumnType,
+    own: ColumnType,
+    wanted: ColumnType,
     out: &mut Vec<u8>,
 ) -> Option<()> {
     if cell.is_null() {
