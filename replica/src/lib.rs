@@ -1,6 +1,7 @@
 //! The replica: follows a commit log, keeps the tables, maintains every query and tells each connection what
 //! changed. Modules stand in flow order.
 
+pub mod commit_log;
 pub mod drain;
 pub mod query;
 pub mod store;
