@@ -88,7 +88,7 @@ impl Relation {
         if let Some(old) = &old {
             self.row_bytes -= old.as_bytes().len() as u64;
         }
-        let mut buffer = Vec::with_capacity(64);
+        let mut buffer = Vec::new();
         for (_, spec, tree) in &mut self.indexes {
             match (&old, new) {
                 (Some(old), new) if !new.is_some_and(|new| spec.same_key(old, new)) => {
