@@ -60,8 +60,9 @@ pub(super) struct Connection {
     owed: Vec<Cv>,
     /// The last `cv_min` sent; never goes back.
     pub(super) released: Cv,
-    /// The least `cv_min` that does not show a replaced subscription beside newer data of others.
-    gate: Cv,
+    /// Subscriptions that replace an earlier epoch, with the commit version of their seq 0 while it is not released:
+    /// any `cv_min` below would show the earlier epoch beside newer data of others.
+    gates: SmallVec<[(SubId, Cv); 1]>,
     /// How many subscriptions have [`Attached::holds`] set.
     holds: usize,
     /// The worker among whose watchers the connection is.
@@ -88,6 +89,7 @@ impl Connection {
     pub(super) fn remove(&mut self, sub: SubId) -> Option<Attached> {
         let attached = self.subscriptions.remove(&sub)?;
         self.holds -= usize::from(attached.holds);
+        self.gates.retain(|(other, _)| *other != sub);
         if let Some(index) = self.on_workers.iter().position(|on| on.worker == attached.worker) {
             let on = &mut self.on_workers[index];
             on.subscriptions -= 1;
@@ -106,7 +108,7 @@ impl Connection {
         attached.deferred = None;
         if std::mem::take(&mut attached.holds) {
             self.holds -= 1;
-            self.gate = self.gate.max(cv);
+            self.gates.push((sub, cv));
         }
         let worker = attached.worker;
         if let Some(on) = self.on_workers.iter_mut().find(|on| on.worker == worker) {
@@ -132,12 +134,6 @@ impl Connection {
         true
     }
 
-    /// The least commit version of the connection's subscriptions, those that wait for seq 0 included; with none,
-    /// the newest seen.
-    pub(super) fn cv_min(&mut self, workers: &Workers, newest: Cv) -> Cv {
-        self.on_workers.iter_mut().map(|on| on.cv(workers.position(on.worker))).min().unwrap_or(newest)
-    }
-
     /// Whether something delivered can be released.
     pub(super) fn outlook(&mut self, workers: &Workers, newest: Cv) -> Outlook {
         let Some(&first) = self.owed.first() else { return Outlook::Quiet };
@@ -153,24 +149,46 @@ impl Connection {
         if self.holds > 0 {
             return Outlook::Quiet;
         }
-        let least = least.max(self.released).max(self.gate);
+        let gate = self.gates.iter().map(|(_, cv)| *cv).max().unwrap_or(least);
+        let least = least.max(self.released).max(gate);
+        // The least of the subscriptions, those that wait for seq 0 included; with none, the newest seen.
+        let mut cv_min = newest;
+        let mut slowest = None;
         for on in &mut self.on_workers {
-            if on.cv(workers.position(on.worker)) < least {
-                return Outlook::Blocked(on.worker);
+            let cv = on.cv(workers.position(on.worker));
+            if slowest.is_none() || cv < cv_min {
+                (cv_min, slowest) = (cv, Some(on.worker));
             }
         }
-        let cv_min = self.cv_min(workers, newest);
-        if cv_min < least { Outlook::Quiet } else { Outlook::Release(cv_min) }
+        // A worker ahead of it may have merged commits across it: then what it delivered before is too old for
+        // `cv_min` and what it delivered after is too new. Back to where each of them stood.
+        loop {
+            let stops = self.on_workers.iter().map(|on| workers.stop_before(on.worker, cv_min));
+            match stops.min() {
+                Some(stop) if stop < cv_min => cv_min = stop,
+                _ => break,
+            }
+        }
+        match slowest {
+            _ if cv_min >= least => Outlook::Release(cv_min),
+            Some(worker) => Outlook::Blocked(worker),
+            None => Outlook::Quiet,
+        }
     }
 
     /// `cv_min` was sent.
     pub(super) fn release(&mut self, cv_min: Cv, workers: &Workers) {
         debug_assert!(cv_min >= self.released, "progress_is_irrevocable: {cv_min} after {}", self.released);
         debug_assert!(
+            self.on_workers.iter().all(|on| workers.stop_before(on.worker, cv_min) == cv_min),
+            "commit_is_atomic_for_a_client: {cv_min} lies between merged commits"
+        );
+        debug_assert!(
             self.on_workers.iter().all(|on| workers.folded_through(on.worker, cv_min)),
             "batches_precede_progress: changes up to {cv_min} are not folded"
         );
         self.released = cv_min;
+        self.gates.clear();
         let covered = self.owed.partition_point(|&cv| cv <= cv_min);
         self.owed.drain(..covered);
     }

@@ -260,3 +260,177 @@ fn entered_row<'a>(steps: &[Step<'a>]) -> Option<&'a Row> {
 fn heavier(a: &(i64, &Row), b: &(i64, &Row)) -> Ordering {
     a.0.cmp(&b.0).then_with(|| a.1.as_bytes().cmp(b.1.as_bytes()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{query::OutputTable, worker::BindingId};
+    use tidegate_wire::model::{
+        ColumnType, Fingerprint, Layout, PlaceLayout, TableLayout, Value, layout::LayoutColumn,
+    };
+
+    /// Tables 0 and 1 with `id` and `shown`, and an `unseen` column that does not travel; places 0 and 2 use table
+    /// 0, place 1 table 1.
+    fn output() -> Arc<Output> {
+        let column = |name: &str| LayoutColumn { name: name.to_owned(), ty: ColumnType::Int8 };
+        let table = |name: &str| TableLayout {
+            name: name.to_owned(),
+            columns: vec![column("id"), column("shown")],
+            key: vec![0],
+        };
+        let place = |table, parent| PlaceLayout {
+            parent,
+            name: None,
+            table,
+            columns: vec![0, 1],
+            on: vec![],
+            order: vec![],
+            one: false,
+        };
+        let from = OutputTable { columns: vec![0, 1], key: vec![0] };
+        Arc::new(Output {
+            layout: Layout {
+                tables: vec![table("t"), table("u")],
+                places: vec![place(0, None), place(1, Some(0)), place(0, Some(0))],
+            },
+            tables: vec![from.clone(), from],
+            fp: Fingerprint(1),
+        })
+    }
+
+    fn row(id: i64, shown: i64, unseen: i64) -> Row {
+        Row::from_values(&[Value::Int8(id), Value::Int8(shown), Value::Int8(unseen)])
+    }
+
+    fn change(place: u8, old: Option<Row>, new: Option<Row>) -> Change {
+        Change { binding: BindingId(1), place, old, new }
+    }
+
+    fn op(kind: OpKind, table: usize, places: u32, row: Row) -> RowOp {
+        RowOp { kind, table, places: PlaceMask(places), row }
+    }
+
+    fn holding(changes: &[Change]) -> Footprint {
+        let mut footprint = Footprint::new(output());
+        assert_eq!(footprint.fold(changes, Emit::Nothing).unbalanced, 0);
+        footprint
+    }
+
+    /// Fails when [`settle`] answers a removal for an edit, or keeps a row that stands nowhere.
+    #[test]
+    fn a_fold_yields_add_edit_remove_or_nothing() {
+        let (a, b) = (row(1, 1, 0), row(1, 2, 0));
+        let mut footprint = Footprint::new(output());
+        let mut fold = |changes: &[Change]| footprint.fold(changes, Emit::Ops).ops;
+        assert_eq!(fold(&[change(0, None, Some(a.clone()))]), [op(OpKind::Add, 0, 1, a.clone())]);
+        assert_eq!(fold(&[change(2, None, Some(a.clone()))]), [op(OpKind::Edit, 0, 5, a.clone())]);
+        assert_eq!(
+            fold(&[change(0, Some(a.clone()), Some(b.clone())), change(2, Some(a.clone()), Some(b.clone()))]),
+            [op(OpKind::Edit, 0, 5, b.clone())]
+        );
+        assert_eq!(fold(&[change(0, Some(b.clone()), None)]), [op(OpKind::Edit, 0, 4, b.clone())]);
+        assert_eq!(fold(&[change(2, Some(b.clone()), None)]), [op(OpKind::Remove, 0, 0, b.clone())]);
+        assert_eq!(fold(&[change(0, None, Some(a.clone())), change(0, Some(a), None)]), []);
+        assert!(footprint.is_empty());
+    }
+
+    /// Fails when [`entered_row`] takes the first or the last entering row instead of the one that is not cancelled.
+    #[test]
+    fn the_order_of_changes_has_no_influence() {
+        let (old, new) = (row(1, 1, 0), row(1, 2, 0));
+        // A child enters by its parent, with its content before the commit, and is itself edited.
+        let mut changes = vec![
+            change(1, None, Some(old.clone())),
+            change(1, Some(old.clone()), Some(new.clone())),
+            change(0, None, Some(new.clone())),
+            change(0, Some(new.clone()), None),
+        ];
+        for _ in 0..2 {
+            for _ in 0..changes.len() {
+                changes.rotate_left(1);
+                let mut footprint = Footprint::new(output());
+                let ops = footprint.fold(&changes, Emit::Ops).ops;
+                assert_eq!(ops, [op(OpKind::Add, 1, 2, new.clone())], "{changes:?}");
+            }
+            changes.reverse();
+        }
+    }
+
+    /// Fails when the comparison in [`settle`] is of whole rows, or when the newest row is not kept.
+    #[test]
+    fn an_edit_of_columns_that_do_not_travel_is_nothing_but_is_kept() {
+        let (a, b) = (row(1, 1, 0), row(1, 1, 9));
+        let mut footprint = holding(&[change(0, None, Some(a.clone()))]);
+        assert_eq!(footprint.fold(&[change(0, Some(a), Some(b.clone()))], Emit::Ops).ops, []);
+        assert_eq!(footprint.snapshot(), [op(OpKind::Add, 0, 1, b)]);
+    }
+
+    /// Fails when the sort in [`Footprint::fold`] compares keys only, or is left out.
+    #[test]
+    fn operations_come_by_table_then_key() {
+        let changes: Vec<_> =
+            [(1, 5), (0, -3), (1, -9), (0, 4)].map(|(p, id)| change(p, None, Some(row(id, 0, 0)))).into();
+        let mut footprint = Footprint::new(output());
+        let ids = |ops: &[RowOp]| -> Vec<_> {
+            ops.iter().map(|op| (op.table, op.row.cell(0).to_value())).collect()
+        };
+        let want = [(0, -3), (0, 4), (1, -9), (1, 5)].map(|(t, id)| (t, Value::Int8(id)));
+        assert_eq!(ids(&footprint.fold(&changes, Emit::Ops).ops), want);
+        assert_eq!(ids(&footprint.snapshot()), want);
+        let base = [StandingRow { table: 0, places: PlaceMask(1), row: row(0, 0, 0) }];
+        let want = [(0, -3), (0, 0), (0, 4), (1, -9), (1, 5)].map(|(t, id)| (t, Value::Int8(id)));
+        assert_eq!(ids(&footprint.difference_from(&base)), want);
+    }
+
+    /// Fails when [`Footprint::difference_from`] ignores places, compares whole rows, or forgets what is gone.
+    #[test]
+    fn a_difference_leads_from_what_a_client_holds() {
+        let base: Vec<_> = [(1, 1, 1, 0), (2, 1, 1, 0), (3, 1, 1, 0), (4, 5, 1, 0)]
+            .map(|(id, places, shown, unseen)| StandingRow {
+                table: 0,
+                places: PlaceMask(places),
+                row: row(id, shown, unseen),
+            })
+            .into();
+        let footprint = holding(&[
+            change(0, None, Some(row(1, 1, 7))),
+            change(0, None, Some(row(2, 9, 0))),
+            change(0, None, Some(row(4, 1, 0))),
+            change(0, None, Some(row(5, 1, 0))),
+        ]);
+        let want = [
+            op(OpKind::Edit, 0, 1, row(2, 9, 0)),
+            op(OpKind::Remove, 0, 0, row(3, 1, 0)),
+            op(OpKind::Edit, 0, 1, row(4, 1, 0)),
+            op(OpKind::Add, 0, 1, row(5, 1, 0)),
+        ];
+        assert_eq!(footprint.difference_from(&base), want);
+    }
+
+    /// Fails when [`settle`] builds operations whatever is asked of it.
+    #[test]
+    fn without_a_reader_no_operations_are_built() {
+        let mut footprint = Footprint::new(output());
+        let folded = footprint.fold(&[change(0, None, Some(row(1, 1, 1)))], Emit::Nothing);
+        assert_eq!(folded, Folded::default());
+        assert_eq!(footprint.len(), 1);
+    }
+
+    /// Fails when [`Footprint::fold`] passes over a change of the key itself as one row's edit.
+    #[test]
+    fn a_change_of_the_key_moves_the_row() {
+        let mut footprint = holding(&[change(0, None, Some(row(1, 1, 0)))]);
+        let ops = footprint.fold(&[change(0, Some(row(1, 1, 0)), Some(row(2, 1, 0)))], Emit::Ops).ops;
+        assert_eq!(ops, [op(OpKind::Remove, 0, 0, row(1, 1, 0)), op(OpKind::Add, 0, 1, row(2, 1, 0))]);
+    }
+
+    /// Fails when [`places_after`] clamps without counting.
+    #[test]
+    fn a_row_that_would_stand_twice_or_less_than_not_at_all_is_counted() {
+        let a = row(1, 1, 0);
+        let mut footprint = holding(&[change(0, None, Some(a.clone()))]);
+        assert_eq!(footprint.fold(&[change(0, None, Some(a.clone()))], Emit::Ops).unbalanced, 1);
+        assert_eq!(footprint.fold(&[change(2, Some(a.clone()), None)], Emit::Ops).unbalanced, 1);
+        assert_eq!(footprint.fold(&[change(9, None, Some(a))], Emit::Ops).unbalanced, 1);
+    }
+}

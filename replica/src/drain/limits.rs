@@ -26,6 +26,11 @@ pub const ENDED_MAX: usize = 8_192;
 /// it newer ones are released together.
 pub const OWED_MAX: usize = 1_024;
 
+/// Merges of commits remembered per worker. Beyond it the two oldest count as one: connections whose other workers
+/// lag that far behind are released in larger steps.
+pub const MERGES_MAX: usize = 1_024;
+
+const _: () = assert!(MERGES_MAX >= 2);
 const _: () = assert!(OWED_MAX >= 1 && INPUT_QUEUE_MAX >= 1 && BATCH_ROW_BYTES_MAX >= 1);
 const _: () = assert!(
     ENDED_MAX >= EARLY_FAMILIES_MAX + EARLY_BINDINGS_MAX,

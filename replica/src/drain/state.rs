@@ -133,8 +133,13 @@ impl<S: Sink> Drain<S> {
             | WorkerEvent::Changed { query, .. }
             | WorkerEvent::Faulted { query, .. } => *query,
         };
-        if self.families.contains_key(&query) {
-            self.event_of_family(event);
+        if let Some(family) = self.families.get(&query) {
+            match event {
+                WorkerEvent::Changed { cv, .. } if cv <= self.workers.position(family.worker) => {
+                    self.late(query, cv);
+                }
+                event => self.event_of_family(event),
+            }
         } else if self.ended.family(query).is_some() {
             self.statistics.dropped += 1;
         } else {
@@ -186,6 +191,7 @@ impl<S: Sink> Drain<S> {
         // Nobody is attached yet, so that commits the worker is past touch footprints only.
         let position = self.workers.position(worker);
         self.fold(query, position, &mut Vec::new());
+        self.note_remaining(worker);
     }
 
     fn bind(&mut self, query: QueryId, binding: BindingId) {
@@ -259,6 +265,7 @@ impl<S: Sink> Drain<S> {
             return;
         }
         self.newest = self.newest.max(cv);
+        self.workers.entry(family.worker).seen_at(cv);
         let mut footprint = Footprint::new(Arc::clone(&family.output));
         let folded = footprint.fold(changes, Emit::Nothing);
         self.statistics.changes += changes.len() as u64;
@@ -317,7 +324,7 @@ impl<S: Sink> Drain<S> {
         let position = self.workers.entry(worker);
         // Families that still have changes have put themselves down again.
         position.changed_from = None;
-        position.cv = cv;
+        position.moved_to(cv);
         let later = match cv.0.checked_add(1) {
             Some(next) => position.deferred.split_off(&(Cv(next), ConnId(0), SubId(0))),
             None => Default::default(),
@@ -407,6 +414,15 @@ impl<S: Sink> Drain<S> {
         for (binding, cv) in unbalanced {
             self.unbalanced(query, binding, cv);
         }
+    }
+
+    /// Changes of a commit came after its progress: its batches could not be sent any more.
+    fn late(&mut self, query: QueryId, cv: Cv) {
+        let message = format!("changes of commit {cv} of query {} came after its progress", query.0);
+        debug_assert!(false, "batches_precede_progress: {message}");
+        let fault = Fault { cause: FaultCause::Derive, message };
+        self.tell_owner(query, None, &fault);
+        self.end_family(query, fault);
     }
 
     /// The changes of a binding do not continue its footprint.
