@@ -94,6 +94,13 @@ impl Footprint {
         folded
     }
 
+    /// The whole result in no particular order.
+    pub fn rows(&self) -> impl Iterator<Item = StandingRow> + '_ {
+        self.tables.iter().enumerate().flat_map(|(table, rows)| {
+            rows.values().map(move |row| StandingRow { table, places: row.places, row: row.row.clone() })
+        })
+    }
+
     /// The whole result as additions, by table, then key.
     #[must_use]
     pub fn snapshot(&self) -> Vec<RowOp> {

@@ -18,7 +18,7 @@ mod family;
 mod fault;
 mod position;
 
-pub use control::{ConnId, Control, StandingRow};
+pub use control::{ConnId, Control, Inspected, StandingRow};
 pub use footprint::{Emit, Folded, Footprint};
 pub use sink::{BatchOps, Recipient, RowOp, Sink};
 pub use state::Drain;

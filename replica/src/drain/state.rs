@@ -5,7 +5,7 @@
 //! `commit_is_atomic_for_a_client`, `slow_worker_holds_only_its_own`, `query_fault_stays_local`.
 
 use super::{
-    BatchOps, ConnId, Control, Emit, Footprint, Recipient, Sink, Statistics,
+    BatchOps, ConnId, Control, Emit, Footprint, Inspected, Recipient, Sink, Statistics,
     batches::{self, Kind},
     connection::{Connection, Outlook},
     early::EarlyEvents,
@@ -112,6 +112,15 @@ impl<S: Sink> Drain<S> {
             Control::Attach { conn, sub, query, binding, epoch, resume } => {
                 self.attach(conn, sub, query, binding, epoch, resume);
             }
+            Control::FaultSubscriber { conn, sub, fault } => {
+                if self.detach(conn, sub).is_some() {
+                    self.sink.faulted(conn, sub, &fault);
+                    self.statistics.faulted_subscriptions += 1;
+                    self.look_at(conn);
+                }
+            }
+            // A caller that gave up waiting needs no answer.
+            Control::Inspect { reply } => drop(reply.send(self.inspect())),
             Control::Detach { conn, sub } => {
                 if self.detach(conn, sub).is_some() {
                     self.look_at(conn);
@@ -171,6 +180,21 @@ impl<S: Sink> Drain<S> {
                 self.statistics.progress += 1;
             }
         }
+    }
+
+    /// Every hydrated binding's result, at the commit version it reflects.
+    fn inspect(&self) -> Vec<Inspected> {
+        let mut results = Vec::new();
+        for (&query, family) in &self.families {
+            let position = self.workers.position(family.worker);
+            for (&binding, found) in &family.bindings {
+                if let Some(hydrated) = &found.hydrated {
+                    let rows = hydrated.footprint.rows().collect();
+                    results.push(Inspected { query, binding, cv: hydrated.cv.max(position), rows });
+                }
+            }
+        }
+        results
     }
 
     fn register(&mut self, query: QueryId, worker: WorkerId, output: Arc<Output>) {

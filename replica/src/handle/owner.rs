@@ -102,7 +102,8 @@ impl Inner {
             family.bindings.retain(|_, found| {
                 let over = found.idle.is_some_and(|idle| idle.until <= now);
                 if over {
-                    let fault = Fault { cause: FaultCause::Removed, message: "the query is no longer kept".into() };
+                    let fault =
+                        Fault { cause: FaultCause::Removed, message: "the query is no longer kept".into() };
                     let _ = self.drain.control(Control::Unbind { query, binding: found.binding, fault });
                     self.workers[family.worker].send(WorkerInput::Unbind { query, binding: found.binding });
                 }

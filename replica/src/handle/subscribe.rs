@@ -27,30 +27,32 @@ impl Inner {
         query: &PreparedQuery,
         resume: Option<ResumePoint>,
     ) -> Result<Epoch, QueryError> {
-        let indexes = self.ensure_indexes(query).await?;
         let resume = match resume.filter(|point| point.fp == query.resolved.shape.output.fp) {
             Some(point) => self.resume_base(query, point).await,
             None => None,
         };
         let epoch = Epoch(self.next_epoch.fetch_add(1, Relaxed));
-        let mut registry = self.registry.lock();
-        let (family, binding) = self.bound(&mut registry, query, indexes)?;
-        let values = values_key(&query.resolved.values);
-        let subscription = Subscription {
-            query: family,
-            values: values.clone(),
-            binding,
-            name: query.name.clone(),
-            idle_ttl: query.idle_ttl.unwrap_or(self.options.idle_ttl),
-        };
-        if let Some(found) = registry.binding_mut(family, &values, binding) {
-            found.subscribers += 1;
-            found.idle = None;
+        loop {
+            let indexes = self.ensure_indexes(query).await?;
+            let mut registry = self.registry.lock();
+            let Some((family, binding)) = self.bound(&mut registry, query, indexes)? else { continue };
+            let values = values_key(&query.resolved.values);
+            if let Some(found) = registry.binding_mut(family, &values, binding) {
+                found.subscribers += 1;
+                found.idle = None;
+            }
+            let subscription = Subscription {
+                query: family,
+                values,
+                binding,
+                name: query.name.clone(),
+                idle_ttl: query.idle_ttl.unwrap_or(self.options.idle_ttl),
+            };
+            let replaced = registry.connections.entry(conn).or_default().insert(sub, subscription);
+            debug_assert!(replaced.is_none(), "a subscription's number is used once on a connection");
+            let _ = self.drain.control(Control::Attach { conn, sub, query: family, binding, epoch, resume });
+            return Ok(epoch);
         }
-        let replaced = registry.connections.entry(conn).or_default().insert(sub, subscription);
-        debug_assert!(replaced.is_none(), "a subscription's number is used once on a connection");
-        let _ = self.drain.control(Control::Attach { conn, sub, query: family, binding, epoch, resume });
-        Ok(epoch)
     }
 
     /// The indexes of a shape that is not live yet; each is owed a release.
@@ -81,14 +83,14 @@ impl Inner {
         rows.ok()?.ok()
     }
 
-    /// The family and binding of a query, made if they are not there. `indexes` are the caller's claims on what the
+    /// The family and binding of a query, made if they are not there; `None` when the indexes have to be asked for again. `indexes` are the caller's claims on what the
     /// shape reads; they become the family's or are released.
     pub(super) fn bound(
         &self,
         registry: &mut Registry,
         query: &PreparedQuery,
         indexes: Vec<IndexId>,
-    ) -> Result<(QueryId, BindingId), QueryError> {
+    ) -> Result<Option<(QueryId, BindingId)>, QueryError> {
         let shape = &query.resolved.shape;
         let families = registry.families.len();
         let family = match registry.families.entry(shape.key.clone()) {
@@ -97,22 +99,26 @@ impl Inner {
                 entry.into_mut()
             }
             Entry::Vacant(entry) => {
-                // A family that ended since the indexes were looked at took its claims along.
-                let lost = indexes.len() != shape.indexes().len();
-                if lost || families >= self.options.families_max {
+                // The family was live when the indexes were looked at, and has ended since.
+                if indexes.len() != shape.indexes().len() {
                     indexes.into_iter().for_each(|index| self.store.release_index(index));
-                    let message = if lost {
-                        "the query has just ended on the server; subscribe again".to_owned()
-                    } else {
-                        format!("the limit of {} different queries is reached", self.options.families_max)
-                    };
+                    return Ok(None);
+                }
+                if families >= self.options.families_max {
+                    indexes.into_iter().for_each(|index| self.store.release_index(index));
+                    let message =
+                        format!("the limit of {} different queries is reached", self.options.families_max);
                     return Err(QueryError::new(QueryErrorKind::NotReady, message));
                 }
                 let id = QueryId(self.next_query.fetch_add(1, Relaxed));
                 let worker = self.least_loaded();
                 let gauges = Arc::new(QueryGauges::default());
                 let output = Arc::clone(&shape.output);
-                let _ = self.drain.control(Control::Register { query: id, worker: self.workers[worker].id, output });
+                let _ = self.drain.control(Control::Register {
+                    query: id,
+                    worker: self.workers[worker].id,
+                    output,
+                });
                 self.workers[worker].send(WorkerInput::Register {
                     query: id,
                     shape: Arc::clone(shape),
@@ -136,12 +142,16 @@ impl Inner {
                 let binding = BindingId(self.next_binding.fetch_add(1, Relaxed));
                 let values: Arc<[_]> = query.resolved.values.clone().into();
                 let _ = self.drain.control(Control::Bind { query: id, binding });
-                self.workers[worker].send(WorkerInput::Bind { query: id, binding, values: Arc::clone(&values) });
+                self.workers[worker].send(WorkerInput::Bind {
+                    query: id,
+                    binding,
+                    values: Arc::clone(&values),
+                });
                 entry.insert(Binding { binding, values, subscribers: 0, pins: 0, idle: None });
                 binding
             }
         };
-        Ok((id, binding))
+        Ok(Some((id, binding)))
     }
 
     /// The worker with the fewest families.
@@ -153,7 +163,9 @@ impl Inner {
     /// See [`super::Replica::unsubscribe`].
     pub(super) fn unsubscribe(&self, conn: ConnId, sub: SubId) {
         let mut registry = self.registry.lock();
-        let Some(gone) = registry.connections.get_mut(&conn).and_then(|subs| subs.remove(&sub)) else { return };
+        let Some(gone) = registry.connections.get_mut(&conn).and_then(|subs| subs.remove(&sub)) else {
+            return;
+        };
         let _ = self.drain.control(Control::Detach { conn, sub });
         registry.release(&gone, Instant::now());
     }
