@@ -364,7 +364,7 @@ mod tests {
             model.insert(key, 1);
         }
         check(&sequence, &model);
-        for key in 0..5_000 {
+        for key in 0..5_000_u16 {
             assert!(sequence.remove(&key.to_be_bytes()).is_some());
         }
         check(&sequence, &BTreeMap::new());
