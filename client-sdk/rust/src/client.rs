@@ -220,6 +220,9 @@ impl Client {
 
 impl std::fmt::Debug for Client {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Client").field("status", &self.status()).field("cv", &self.cv()).finish_non_exhaustive()
+        f.debug_struct("Client")
+            .field("status", &self.status())
+            .field("cv", &self.cv())
+            .finish_non_exhaustive()
     }
 }

@@ -115,7 +115,8 @@ async fn write(shared: &Shared, sink: &mut FrameSink) -> Ending {
 /// Looks at the clocks from time to time; a closing client is given [`CLOSE_TIMEOUT`].
 async fn watch(shared: &Shared) -> Ending {
     let options = &shared.options;
-    let every = [options.ack_interval, options.ping_interval, options.idle_timeout / 2, options.connect_timeout];
+    let every =
+        [options.ack_interval, options.ping_interval, options.idle_timeout / 2, options.connect_timeout];
     let every = every.into_iter().min().expect("four").max(Duration::from_millis(1));
     let mut ticks = interval(every);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);

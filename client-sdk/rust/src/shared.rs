@@ -149,7 +149,8 @@ impl Shared {
         let codec = self.options.codec;
         self.call(|core, effects| {
             core.connection = Some(connection);
-            core.acked = Cv(0);
+            // What was released before is told by the resumes.
+            core.acked = core.state.released();
             core.state.connect(codec, token, effects);
         });
     }
@@ -167,7 +168,8 @@ impl Shared {
     pub(crate) fn receive(&self, frame: &Frame) -> Result<(), Ending> {
         let codec = self.options.codec;
         let mut messages: Vec<ServerMessage> = Vec::new();
-        let malformed = |what: String| Ending::from(ConnectError::from(Violation::MessagesAreWellFormed(what)));
+        let malformed =
+            |what: String| Ending::from(ConnectError::from(Violation::MessagesAreWellFormed(what)));
         let decoded = match (frame, codec) {
             (Frame::Alive, _) => Ok(()),
             (Frame::Binary(bytes), Codec::MessagePack) | (Frame::Text(bytes), Codec::Json) => {

@@ -44,7 +44,8 @@ impl TypedOp {
             Op::Add { table, cells, .. } | Op::Edit { table, cells, .. } => (*table, cells),
             Op::Remove { table, key } => (*table, key),
         };
-        let layout = shape.layout.tables.get(table).ok_or_else(|| format!("an operation on table {table}"))?;
+        let layout =
+            shape.layout.tables.get(table).ok_or_else(|| format!("an operation on table {table}"))?;
         let (kind, key) = match op {
             Op::Add { places, .. } | Op::Edit { places, .. } => {
                 if !shape.allows(table, *places) {

@@ -326,7 +326,8 @@ impl State {
             }
             let rows = subscription.tree.as_ref().expect("released").rows();
             if sub == OWN {
-                let last = rows.first().and_then(|row| row.get(LAST_MUTATION_ID)?.to_value().to_json().as_u64());
+                let last =
+                    rows.first().and_then(|row| row.get(LAST_MUTATION_ID)?.to_value().to_json().as_u64());
                 count = Some(last.unwrap_or(0));
             } else if first || changes.len() > 0 {
                 results.push(ReleasedResult { sub, rows, changes });
@@ -363,7 +364,9 @@ impl State {
         let ErrorMessage { code, message, sub } = error;
         let unanswered = |sub: &SubId| self.subscriptions.get(sub).is_some_and(|s| s.live.is_none());
         match sub.filter(unanswered) {
-            Some(_) if matches!(code, ErrorCode::NotReady | ErrorCode::ShuttingDown | ErrorCode::SlowClient) => {
+            Some(_)
+                if matches!(code, ErrorCode::NotReady | ErrorCode::ShuttingDown | ErrorCode::SlowClient) =>
+            {
                 effects.push(Effect::Reconnect { code, message, after_ms: 0 });
             }
             Some(sub) => {

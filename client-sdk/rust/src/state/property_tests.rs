@@ -12,8 +12,8 @@ use std::{collections::HashMap, sync::Arc};
 use tidegate_wire::{
     codec::Codec,
     model::{
-        ColumnType, Cv, Direction, Epoch, Fingerprint, Layout, Nulls, Order, OrderColumn, PlaceLayout, PlaceMask,
-        Seq, SubId, TableLayout, Value, layout::LayoutColumn,
+        ColumnType, Cv, Direction, Epoch, Fingerprint, Layout, Nulls, Order, OrderColumn, PlaceLayout,
+        PlaceMask, Seq, SubId, TableLayout, Value, layout::LayoutColumn,
     },
     protocol::{
         Cell, ClientMessage, ServerMessage,
@@ -56,7 +56,8 @@ fn random_layout(rng: &mut StdRng) -> Layout {
             let columns: Vec<_> = (0..rng.random_range(2..=5))
                 .map(|c| LayoutColumn { name: format!("c{c}"), ty: *TYPES.choose(rng).expect("some") })
                 .collect();
-            let key = if rng.random_bool(0.4) { vec![1, 0] } else { vec![rng.random_range(0..columns.len())] };
+            let key =
+                if rng.random_bool(0.4) { vec![1, 0] } else { vec![rng.random_range(0..columns.len())] };
             TableLayout { name: format!("t{index}"), columns, key }
         })
         .collect();

@@ -144,7 +144,11 @@ fn correlation(layout: &Layout, place: usize) -> Vec<Correlation> {
     child
         .on
         .iter()
-        .map(|&(p, c)| Correlation { parent: p, child: c, meet: meet(ty(parent.table, p), ty(child.table, c)) })
+        .map(|&(p, c)| Correlation {
+            parent: p,
+            child: c,
+            meet: meet(ty(parent.table, p), ty(child.table, c)),
+        })
         .collect()
 }
 

@@ -150,7 +150,8 @@ impl Subscription {
         }
         let ops: Result<Vec<_>, String> =
             batch.ops.iter().map(|op| TypedOp::read(op, &live.shape, codec)).collect();
-        let ops = ops.map_err(|what| Violation::MessagesAreWellFormed(format!("subscription {sub}: {what}")))?;
+        let ops =
+            ops.map_err(|what| Violation::MessagesAreWellFormed(format!("subscription {sub}: {what}")))?;
         live.next_seq = live.next_seq.next();
         live.last_cv = batch.cv;
         if live.complete_at.is_none() && !batch.more {

@@ -122,9 +122,14 @@ impl IntoSub for u64 {
 #[test]
 fn nested_rows_follow_their_parents() {
     let ops = json!([
-        ["+", 0, 1, [1]], ["+", 0, 1, [2]], ["+", 0, 1, [3]],
-        ["+", 1, 2, [10, 1, "ann"]], ["+", 1, 2, [11, 1, "bob"]], ["+", 1, 2, [12, 2, null]],
-        ["+", 2, 4, ["ann", "a@x"]]]);
+        ["+", 0, 1, [1]],
+        ["+", 0, 1, [2]],
+        ["+", 0, 1, [3]],
+        ["+", 1, 2, [10, 1, "ann"]],
+        ["+", 1, 2, [11, 1, "bob"]],
+        ["+", 1, 2, [12, 2, null]],
+        ["+", 2, 4, ["ann", "a@x"]]
+    ]);
     let (mut script, sub) = live(&nested(), ops);
     assert_eq!(
         script.shown(sub),
@@ -199,11 +204,20 @@ fn orders_have_directions_nulls_ties_and_composite_keys() {
             "order": [[2, "desc", "nulls first"], [1, "asc", "nulls last"], [0, "desc", "nulls first"]],
             "one": false}]}));
     let ops = json!([
-        ["+", 0, 1, [1, "p", 1.5]], ["+", 0, 1, [2, "p", 1.5]], ["+", 0, 1, [1, "o", 1.5]],
-        ["+", 0, 1, [9, "z", null]], ["+", 0, 1, [5, "z", "NaN"]], ["+", 0, 1, [6, "z", -3]]]);
+        ["+", 0, 1, [1, "p", 1.5]],
+        ["+", 0, 1, [2, "p", 1.5]],
+        ["+", 0, 1, [1, "o", 1.5]],
+        ["+", 0, 1, [9, "z", null]],
+        ["+", 0, 1, [5, "z", "NaN"]],
+        ["+", 0, 1, [6, "z", -3]]
+    ]);
     let (mut script, sub) = live(&layout, ops);
     let ids = |script: &Script| -> Vec<String> {
-        script.rows(sub).iter().map(|n| format!("{}{}", n.to_json()["b"].as_str().expect("text"), n.to_json()["a"])).collect()
+        script
+            .rows(sub)
+            .iter()
+            .map(|n| format!("{}{}", n.to_json()["b"].as_str().expect("text"), n.to_json()["a"]))
+            .collect()
     };
     assert_eq!(ids(&script), ["z9", "z5", "o1", "p2", "p1", "z6"]);
     // The key's columns come in key order.
@@ -226,9 +240,15 @@ fn correlation_compares_across_numeric_types_and_null_never_matches() {
                 "order": [[0, "asc", "nulls last"]], "one": false}]}));
     let big = 9_007_199_254_740_993_i64; // 2^53 + 1 has no double
     let ops = json!([
-        ["+", 0, 1, [1, 0]], ["+", 0, 1, [2, null]], ["+", 0, 1, [3, big]], ["+", 0, 1, [4, big - 1]],
-        ["+", 1, 2, [10, -0.0]], ["+", 1, 2, [11, null]], ["+", 1, 2, [12, 9_007_199_254_740_992.0]],
-        ["+", 1, 2, [13, 0.5]]]);
+        ["+", 0, 1, [1, 0]],
+        ["+", 0, 1, [2, null]],
+        ["+", 0, 1, [3, big]],
+        ["+", 0, 1, [4, big - 1]],
+        ["+", 1, 2, [10, -0.0]],
+        ["+", 1, 2, [11, null]],
+        ["+", 1, 2, [12, 9_007_199_254_740_992.0]],
+        ["+", 1, 2, [13, 0.5]]
+    ]);
     let (script, sub) = live(&layout, ops);
     assert_eq!(
         script.shown(sub),
@@ -239,7 +259,8 @@ fn correlation_compares_across_numeric_types_and_null_never_matches() {
 
 #[test]
 fn a_new_epoch_replaces_the_old_result_in_one_step() {
-    let (mut script, sub) = live(&issues(), json!([["+", 0, 1, [1, "a", null]], ["+", 0, 1, [2, "b", null]]]));
+    let (mut script, sub) =
+        live(&issues(), json!([["+", 0, 1, [1, "a", null]], ["+", 0, 1, [2, "b", null]]]));
     let kept = script.rows(sub);
     script.batch(sub, 1, 1, 11, json!([["-", 0, [2]]]));
     script.subscribed(sub, 2, &issues(), false);
@@ -252,7 +273,10 @@ fn a_new_epoch_replaces_the_old_result_in_one_step() {
     script.batch(sub, 2, 2, 21, json!([["~", 0, 1, [3, "d", null]]]));
     let effects = script.progress(20);
     let (removed, added) = (json!({"id": 2, "title": "b"}), json!({"id": 3, "title": "c"}));
-    assert_eq!(changes(effects), json!({"1": [{"op": "remove", "row": removed}, {"op": "add", "row": added}]}));
+    assert_eq!(
+        changes(effects),
+        json!({"1": [{"op": "remove", "row": removed}, {"op": "add", "row": added}]})
+    );
     assert!(Arc::ptr_eq(script.rows(sub).get(0).expect("row"), kept.get(0).expect("row")));
     script.progress(21);
     assert_eq!(script.shown(sub), json!([{"id": 1, "title": "a"}, {"id": 3, "title": "d"}]));
@@ -260,14 +284,18 @@ fn a_new_epoch_replaces_the_old_result_in_one_step() {
 
 #[test]
 fn a_new_layout_replaces_the_old_one() {
-    let (mut script, sub) = live(&issues(), json!([["+", 0, 1, [1, "a", null]], ["+", 0, 1, [2, "b", null]]]));
+    let (mut script, sub) =
+        live(&issues(), json!([["+", 0, 1, [1, "a", null]], ["+", 0, 1, [2, "b", null]]]));
     let mut wider = issues();
     wider.places[0].columns.push(2);
     script.subscribed(sub, 2, &wider, false);
     script.batch(sub, 2, 0, 20, json!([["+", 0, 1, [1, "a", 5]]]));
     let effects = script.progress(20);
     let (removed, edited) = (json!({"id": 2, "title": "b"}), json!({"id": 1, "title": "a", "rank": 5}));
-    assert_eq!(changes(effects), json!({"1": [{"op": "remove", "row": removed}, {"op": "edit", "row": edited}]}));
+    assert_eq!(
+        changes(effects),
+        json!({"1": [{"op": "remove", "row": removed}, {"op": "edit", "row": edited}]})
+    );
     assert_eq!(script.state.rows_held(), 1);
 }
 
@@ -297,7 +325,8 @@ fn everything_waits_for_a_subscription_that_catches_up() {
 
 #[test]
 fn resumes_from_what_it_holds() {
-    let (mut script, sub) = live(&issues(), json!([["+", 0, 1, [1, "a", null]], ["+", 0, 1, [2, "b", null]]]));
+    let (mut script, sub) =
+        live(&issues(), json!([["+", 0, 1, [1, "a", null]], ["+", 0, 1, [2, "b", null]]]));
     script.progress(15);
     script.batch(sub, 1, 1, 16, json!([["-", 0, [1]]]));
     script.state.disconnect();
@@ -315,7 +344,10 @@ fn resumes_from_what_it_holds() {
     script.batch(sub, 9, 0, 20, json!([["~", 0, 1, [2, "c", null]], ["-", 0, [1]]]));
     let effects = script.progress(20);
     let (removed, edited) = (json!({"id": 1, "title": "a"}), json!({"id": 2, "title": "c"}));
-    assert_eq!(changes(effects), json!({"1": [{"op": "remove", "row": removed}, {"op": "edit", "row": edited}]}));
+    assert_eq!(
+        changes(effects),
+        json!({"1": [{"op": "remove", "row": removed}, {"op": "edit", "row": edited}]})
+    );
     // An empty difference changes nothing, and is no change to tell of.
     script.state.disconnect();
     assert_eq!(script.connect()[1]["subscribe"]["resume"], json!({"epoch": 9, "cv": 20, "fp": fp}));
@@ -412,7 +444,11 @@ fn malformed_messages_are_violations() {
         assert_eq!(violation(&script.subscribed(sub, 1, &layout, false)), malformed, "{layout:?}");
     }
     let (mut script, sub) = live(&issues(), json!([]));
-    assert_eq!(violation(&script.subscribed(sub, 2, &issues(), true)), malformed, "nothing was to be resumed");
+    assert_eq!(
+        violation(&script.subscribed(sub, 2, &issues(), true)),
+        malformed,
+        "nothing was to be resumed"
+    );
 }
 
 #[test]
@@ -527,4 +563,36 @@ fn the_mutation_queue_is_bounded() {
     }
     assert!(matches!(push(&mut script).0, Err(crate::MutationError::QueueFull { max: 4 })));
     assert!(matches!(push(&mut Script::new()).0, Err(crate::MutationError::NoClientId)));
+}
+
+/// Prints figures: `cargo test -p tidegate-client --release --lib cost -- --nocapture`.
+#[test]
+fn the_cost_of_a_change_does_not_grow_with_the_list() {
+    let row = |id: i64, title: &str| json!(["+", 0, 1, [id, title, id % 7]]);
+    let measure = |length: i64| {
+        let started = std::time::Instant::now();
+        let (mut script, sub) = live(&issues(), (0..length).map(|id| row(id, "some title")).collect());
+        let hydrated = started.elapsed();
+        let mut kept = script.rows(sub);
+        let rounds = 200;
+        let mut spent = std::time::Duration::ZERO;
+        for round in 0..rounds {
+            let id = i64::try_from(round).expect("small") * 7_919 % length;
+            script.batch(sub, 1, round + 1, 11 + round, json!([["~", 0, 1, [id, format!("t{round}"), 0]]]));
+            let started = std::time::Instant::now();
+            let effects = script.progress(11 + round);
+            spent += started.elapsed();
+            assert_eq!(changes(effects)["1"].as_array().map(Vec::len), Some(1));
+            let rows = script.rows(sub);
+            let renewed = rows.iter().zip(&kept).filter(|(new, old)| !Arc::ptr_eq(new, old)).count();
+            assert_eq!(renewed, 1, "every other row is the same node");
+            kept = rows;
+        }
+        println!(
+            "{length} rows: hydrated in {hydrated:?}, one change in {:?}",
+            spent / u32::try_from(rounds).expect("small")
+        );
+    };
+    measure(300);
+    measure(10_000);
 }
