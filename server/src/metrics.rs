@@ -1,6 +1,8 @@
 //! The server's metrics: names, help texts and handles. Rendered by `GET /metrics`.
 
-use metrics::{Counter, Histogram, counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram};
+use metrics::{
+    Counter, Histogram, counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram,
+};
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use std::{sync::OnceLock, time::Duration};
 use tidegate_replica::{handle::Status, worker::FaultCause};

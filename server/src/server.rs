@@ -86,8 +86,13 @@ impl Server {
         let shared = Shared::new(config, page, Arc::clone(&hub), prometheus);
         let stop = CancellationToken::new();
         let router = http::router(Arc::clone(&shared));
-        let acceptor =
-            tokio::spawn(listener::serve(listener, router, header_timeout, stop.clone(), shared.tasks.clone()));
+        let acceptor = tokio::spawn(listener::serve(
+            listener,
+            router,
+            header_timeout,
+            stop.clone(),
+            shared.tasks.clone(),
+        ));
         let sink = Box::new(hub.sink());
         let started = tokio::task::spawn_blocking(move || Replica::start(options, sink, on_progress)).await;
         let replica = match started {

@@ -47,7 +47,12 @@ pub struct Shared {
 impl Shared {
     /// State of a server whose replica is yet to start.
     #[must_use]
-    pub fn new(config: Config, page: Page, hub: Arc<Hub>, prometheus: &'static PrometheusHandle) -> Arc<Self> {
+    pub fn new(
+        config: Config,
+        page: Page,
+        hub: Arc<Hub>,
+        prometheus: &'static PrometheusHandle,
+    ) -> Arc<Self> {
         Arc::new(Self {
             config,
             hub,

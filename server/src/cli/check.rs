@@ -44,7 +44,10 @@ fn text(checked: &Value, differences: &[Value]) -> String {
         .map(|difference| ["query", "args", "detail"].map(|key| cell(&difference[key])).to_vec())
         .collect();
     let table = table::render(&["query", "arguments", "difference"], &rows);
-    format!("{table}\n{} of {checked} maintained results differ from their queries run from scratch\n", rows.len())
+    format!(
+        "{table}\n{} of {checked} maintained results differ from their queries run from scratch\n",
+        rows.len()
+    )
 }
 
 #[cfg(test)]
@@ -54,7 +57,8 @@ mod tests {
 
     #[test]
     fn differences_are_listed() {
-        let text = text(&json!(3), &[json!({"query": "t where p", "args": [1], "detail": "row 5 is missing"})]);
+        let text =
+            text(&json!(3), &[json!({"query": "t where p", "args": [1], "detail": "row 5 is missing"})]);
         assert!(text.contains("row 5 is missing") && text.contains("1 of 3"), "{text}");
         assert!(super::text(&json!(3), &[]).starts_with("3 maintained results equal"));
     }

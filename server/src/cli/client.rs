@@ -29,15 +29,15 @@ impl Target {
             .timeout_connect(Some(Duration::from_secs(5)))
             .build();
         let mut response = ureq::Agent::new_with_config(config).get(&url).call().map_err(|error| {
-            Failure::Failed(format!("cannot reach {}: {error}; is the server running? (tidegate serve)", self.url))
+            Failure::Failed(format!(
+                "cannot reach {}: {error}; is the server running? (tidegate serve)",
+                self.url
+            ))
         })?;
         let status = response.status();
-        let body: Value = response
-            .body_mut()
-            .with_config()
-            .limit(1 << 30)
-            .read_json()
-            .map_err(|error| Failure::Failed(format!("{url} answered {status} with what is not JSON: {error}")))?;
+        let body: Value = response.body_mut().with_config().limit(1 << 30).read_json().map_err(|error| {
+            Failure::Failed(format!("{url} answered {status} with what is not JSON: {error}"))
+        })?;
         if status.is_success() {
             return Ok(body);
         }

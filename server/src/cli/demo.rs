@@ -8,7 +8,9 @@ use clap::Args;
 /// Loads the flights into an embedded store, replays them and serves the board at /. Prints one line with the address
 /// when it is ready.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  tidegate demo                 ten minutes of flights a second\n  tidegate demo --speed 60")]
+#[command(
+    after_help = "Examples:\n  tidegate demo                 ten minutes of flights a second\n  tidegate demo --speed 60"
+)]
 pub struct Arguments {
     /// Address to listen on
     #[arg(long, default_value = "127.0.0.1:7300", value_name = "ADDR")]

@@ -12,6 +12,7 @@ use std::path::PathBuf;
     after_help = "Examples:\n  tidegate replay week.ndjson.gz --speed 600      600 times faster than recorded\n  tidegate replay week.ndjson.gz --rate 5000      5,000 commits a second"
 )]
 pub struct Arguments {
+    /// The server.
     #[command(flatten)]
     pub target: Target,
     /// The commit stream, plain or ending in .gz or .zst

@@ -91,7 +91,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 
 /// The process's environment, without what is not text.
 pub fn environment() -> impl Iterator<Item = (String, String)> {
-    std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+    std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
 }
 
 /// The runtime servers run in.

@@ -62,7 +62,10 @@ fn text(status: &Value) -> String {
     let mut out = table::render(&["", ""], &facts).trim_start().to_owned();
     let worker_keys = ["worker", "cv", "queue", "families"];
     out += "\n";
-    out += &table::render(&["worker", "commit version", "queue", "queries"], &rows(&status["workers"], &worker_keys));
+    out += &table::render(
+        &["worker", "commit version", "queue", "queries"],
+        &rows(&status["workers"], &worker_keys),
+    );
     out += "\n";
     out += &table::render(&["table", "rows"], &rows(&status["tables"], &["name", "rows"]));
     out

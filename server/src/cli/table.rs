@@ -9,7 +9,8 @@ pub fn render(headings: &[&str], rows: &[Vec<String>]) -> String {
     };
     let widths: Vec<usize> = (0..headings.len()).map(width).collect();
     let numeric = |column: usize| {
-        !rows.is_empty() && rows.iter().all(|row| row[column].parse::<f64>().is_ok() || row[column].is_empty())
+        !rows.is_empty()
+            && rows.iter().all(|row| row[column].parse::<f64>().is_ok() || row[column].is_empty())
     };
     let rights: Vec<bool> = (0..headings.len()).map(numeric).collect();
     let line = |cells: &[&str]| {

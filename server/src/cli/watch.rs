@@ -11,6 +11,7 @@ use std::path::PathBuf;
 )]
 #[group(id = "what", required = true, multiple = false)]
 pub struct Arguments {
+    /// The server.
     #[command(flatten)]
     pub target: Target,
     /// A query in SQL

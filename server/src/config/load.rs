@@ -142,10 +142,14 @@ fn apply_env(config: &mut Config, name: &str, value: String) -> Result<(), Confi
         return Ok(());
     }
     match Config::SETTINGS.iter().find(|setting| setting.env() == name) {
-        Some(setting) => assign(config, setting, &RawValue::Text(value), &format!("the environment ({name})")),
-        None => {
-            Err(unknown(name.to_owned(), "the environment".to_owned(), Config::SETTINGS.iter().map(Setting::env)))
+        Some(setting) => {
+            assign(config, setting, &RawValue::Text(value), &format!("the environment ({name})"))
         }
+        None => Err(unknown(
+            name.to_owned(),
+            "the environment".to_owned(),
+            Config::SETTINGS.iter().map(Setting::env),
+        )),
     }
 }
 
@@ -161,7 +165,12 @@ fn assign(config: &mut Config, setting: &Setting, raw: &RawValue, place: &str) -
         Kind::Text => "text".to_owned(),
         Kind::Choice(words) => format!("one of {}", words.join(", ")),
     };
-    Err(ConfigError::BadValue { key: setting.path(), value: raw.to_string(), place: place.to_owned(), expected })
+    Err(ConfigError::BadValue {
+        key: setting.path(),
+        value: raw.to_string(),
+        place: place.to_owned(),
+        expected,
+    })
 }
 
 /// Relations that no single range can express.
@@ -227,9 +236,14 @@ mod tests {
 
     #[test]
     fn flags_beat_environment_beats_file_beats_defaults() {
-        let (_dir, path) =
-            file("[server]\naddr = \"1.1.1.1:1\"\nhello_timeout_ms = 1000\n[workers]\ncount = 3\n[store]\nfsync = false\n");
-        let env = env(&[("TIDEGATE_SERVER_ADDR", "2.2.2.2:2"), ("TIDEGATE_WORKERS_COUNT", "4"), ("TIDEGATE_URL", "x")]);
+        let (_dir, path) = file(
+            "[server]\naddr = \"1.1.1.1:1\"\nhello_timeout_ms = 1000\n[workers]\ncount = 3\n[store]\nfsync = false\n",
+        );
+        let env = env(&[
+            ("TIDEGATE_SERVER_ADDR", "2.2.2.2:2"),
+            ("TIDEGATE_WORKERS_COUNT", "4"),
+            ("TIDEGATE_URL", "x"),
+        ]);
         let flags = [Override { path: "server.addr", flag: "--addr", value: "3.3.3.3:3".to_owned() }];
         let config = load(Some(&path), env, &flags).expect("loads");
         assert_eq!(config.server.addr, "3.3.3.3:3");
@@ -279,7 +293,9 @@ mod tests {
             let mut config = Config::default();
             let shown = config.show(setting);
             let raw = match setting.kind {
-                Kind::Flag | Kind::Text | Kind::Choice(_) => RawValue::Text(shown.trim_matches('"').to_owned()),
+                Kind::Flag | Kind::Text | Kind::Choice(_) => {
+                    RawValue::Text(shown.trim_matches('"').to_owned())
+                }
                 _ => RawValue::Integer(shown.parse().expect("a number")),
             };
             assert!(config.assign(setting, &raw), "{} default {shown}", setting.path());

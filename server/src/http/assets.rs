@@ -84,9 +84,19 @@ mod tests {
         let description: serde_json::Value = serde_json::from_slice(OPENAPI).expect("JSON");
         let paths = description["paths"].as_object().expect("paths");
         for path in [
-            "/healthz", "/readyz", "/metrics", "/openapi.json", "/v1/status", "/v1/check", "/v1/commits",
-            "/v1/queries", "/v1/queries/{name}", "/v1/queries/{name}/rows", "/v1/queries/{name}/changes",
-            "/v1/sync", "/",
+            "/healthz",
+            "/readyz",
+            "/metrics",
+            "/openapi.json",
+            "/v1/status",
+            "/v1/check",
+            "/v1/commits",
+            "/v1/queries",
+            "/v1/queries/{name}",
+            "/v1/queries/{name}/rows",
+            "/v1/queries/{name}/changes",
+            "/v1/sync",
+            "/",
         ] {
             assert!(paths.contains_key(path), "{path}");
         }

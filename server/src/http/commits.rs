@@ -55,7 +55,11 @@ const DISCARD_BYTES_MAX: usize = 16 << 20;
 const DISCARD_TIME_MAX: Duration = Duration::from_secs(2);
 
 /// See the module's description.
-pub async fn post(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Body) -> Result<Response, ApiError> {
+pub async fn post(
+    State(shared): State<Arc<Shared>>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, ApiError> {
     super::refuse_foreign_origin(&headers)?;
     let replica = shared.replica()?.clone();
     let encoding = headers.get(CONTENT_ENCODING).map(|value| value.to_str().unwrap_or("?"));
@@ -73,7 +77,9 @@ pub async fn post(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: B
             let cv = answer?;
             Ok(with_cv(cv, Json(json!({ "cv": cv })).into_response()))
         }
-        Err(_) => Err(ApiError::new(ErrorCode::Internal, "applying the commits failed; see the server's log")),
+        Err(_) => {
+            Err(ApiError::new(ErrorCode::Internal, "applying the commits failed; see the server's log"))
+        }
     }
 }
 
@@ -108,12 +114,23 @@ async fn run(
     };
     let cv_at_start = start.cv;
     let (sender, receiver) = mpsc::channel(1);
-    let committer = shared.tasks.spawn(commit_chunks(replica.clone(), start.committer(), receiver, Arc::clone(&shared.hub)));
-    let mut reader = Reader { replica, lines: Lines::new(line_bytes_max), skip: start.skip, refused: start.refused };
+    let committer = shared.tasks.spawn(commit_chunks(
+        replica.clone(),
+        start.committer(),
+        receiver,
+        Arc::clone(&shared.hub),
+    ));
+    let mut reader =
+        Reader { replica, lines: Lines::new(line_bytes_max), skip: start.skip, refused: start.refused };
     let read = reader.run(&mut source, sender).await;
     let committed = match committer.await {
         Ok(committed) => committed,
-        Err(_) => return Err(ApiError::new(ErrorCode::Internal, "applying the commits failed; see the server's log")),
+        Err(_) => {
+            return Err(ApiError::new(
+                ErrorCode::Internal,
+                "applying the commits failed; see the server's log",
+            ));
+        }
     };
     drop(start.guard);
     let tables_cv = match &read {
@@ -266,7 +283,11 @@ struct Reader {
 
 impl Reader {
     /// Reads to the end or the first fault; the version of the tables line, if there was one.
-    async fn run(&mut self, source: &mut Source, sender: mpsc::Sender<Chunk>) -> Result<Option<Cv>, LineFault> {
+    async fn run(
+        &mut self,
+        source: &mut Source,
+        sender: mpsc::Sender<Chunk>,
+    ) -> Result<Option<Cv>, LineFault> {
         let mut gathered: Vec<Line> = Vec::new();
         let mut gathered_bytes = 0;
         let mut tables_cv = None;
@@ -484,7 +505,13 @@ impl Source {
     }
 
     fn buffered(body: Vec<u8>) -> Self {
-        Self { stream: None, decoder: None, ready: Some(body.into()), idle_max: Duration::ZERO, decoded_max: 0 }
+        Self {
+            stream: None,
+            decoder: None,
+            ready: Some(body.into()),
+            idle_max: Duration::ZERO,
+            decoded_max: 0,
+        }
     }
 
     /// The next bytes; `None` at the end. Cancel-safe: what was read is decoded at once.
@@ -506,7 +533,11 @@ impl Source {
                     let (mut out, max) = (Vec::new(), self.decoded_max);
                     decoder.decode(&bytes, |part| {
                         out.extend_from_slice(part);
-                        if out.len() <= max { Ok(()) } else { Err(SourceFault::bad("the body expands too much")) }
+                        if out.len() <= max {
+                            Ok(())
+                        } else {
+                            Err(SourceFault::bad("the body expands too much"))
+                        }
                     })?;
                     Ok(Some(out.into()))
                 }
@@ -529,7 +560,9 @@ impl Source {
                     self.discard().await;
                     return Err(ApiError::new(
                         ErrorCode::MessageTooLarge,
-                        format!("a body with an Idempotency-Key may have {max} bytes (limits.body_bytes_max)"),
+                        format!(
+                            "a body with an Idempotency-Key may have {max} bytes (limits.body_bytes_max)"
+                        ),
                     ));
                 }
                 Err(fault) => {

@@ -23,9 +23,9 @@ impl Decoder {
         match encoding.map(|name| name.trim().to_ascii_lowercase()).as_deref() {
             None | Some("" | "identity") => Some(Self::Identity),
             Some("gzip" | "x-gzip") => Some(Self::Gzip(Box::new(MultiGzDecoder::new(Vec::new())))),
-            Some("zstd") => {
-                zstd::stream::write::Decoder::new(Vec::new()).ok().map(|decoder| Self::Zstd(Box::new(decoder)))
-            }
+            Some("zstd") => zstd::stream::write::Decoder::new(Vec::new())
+                .ok()
+                .map(|decoder| Self::Zstd(Box::new(decoder))),
             Some(_) => None,
         }
     }

@@ -57,13 +57,19 @@ pub fn router(shared: Arc<Shared>) -> Router {
 }
 
 async fn not_found(request: Request) -> ApiError {
-    ApiError::new(ErrorCode::BadMessage, format!("there is nothing at {}; see /openapi.json", request.uri().path()))
-        .with_status(StatusCode::NOT_FOUND)
+    ApiError::new(
+        ErrorCode::BadMessage,
+        format!("there is nothing at {}; see /openapi.json", request.uri().path()),
+    )
+    .with_status(StatusCode::NOT_FOUND)
 }
 
 async fn method_not_allowed(request: Request) -> ApiError {
-    ApiError::new(ErrorCode::BadMessage, format!("{} does not take {}", request.uri().path(), request.method()))
-        .with_status(StatusCode::METHOD_NOT_ALLOWED)
+    ApiError::new(
+        ErrorCode::BadMessage,
+        format!("{} does not take {}", request.uri().path(), request.method()),
+    )
+    .with_status(StatusCode::METHOD_NOT_ALLOWED)
 }
 
 async fn time_limit(State(shared): State<Arc<Shared>>, request: Request, next: Next) -> Response {

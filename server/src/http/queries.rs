@@ -32,12 +32,16 @@ struct Definition {
 
 /// All named queries.
 pub async fn list(State(shared): State<Arc<Shared>>) -> Result<Json<Value>, ApiError> {
-    let queries: Vec<_> = shared.replica()?.queries().iter().map(|(query, status)| describe(query, status)).collect();
+    let queries: Vec<_> =
+        shared.replica()?.queries().iter().map(|(query, status)| describe(query, status)).collect();
     Ok(Json(json!({ "queries": queries })))
 }
 
 /// One named query.
-pub async fn read(State(shared): State<Arc<Shared>>, Path(name): Path<String>) -> Result<Json<Value>, ApiError> {
+pub async fn read(
+    State(shared): State<Arc<Shared>>,
+    Path(name): Path<String>,
+) -> Result<Json<Value>, ApiError> {
     let (query, status) = shared.replica()?.query(&name).ok_or_else(|| unknown(&name))?;
     Ok(Json(describe(&query, &status)))
 }
@@ -81,7 +85,10 @@ pub(super) fn unknown(name: &str) -> ApiError {
 fn named(name: String, definition: Definition) -> Result<NamedQuery, ApiError> {
     let refuse = |code, text: String| Err(ApiError::new(code, text));
     if name.is_empty() || name.len() > NAME_BYTES_MAX || name.contains('\0') {
-        return refuse(ErrorCode::BadMessage, format!("a name has 1 to {NAME_BYTES_MAX} bytes, none of them 0"));
+        return refuse(
+            ErrorCode::BadMessage,
+            format!("a name has 1 to {NAME_BYTES_MAX} bytes, none of them 0"),
+        );
     }
     let source = match (definition.query, definition.sql) {
         (Some(query), None) => QuerySource::Query(query),
@@ -93,7 +100,9 @@ fn named(name: String, definition: Definition) -> Result<NamedQuery, ApiError> {
     for (parameter, ty) in definition.args {
         match ColumnType::from_name(&ty) {
             Some(ty) => args.insert(parameter, ty),
-            None => return refuse(ErrorCode::BadArgs, format!("parameter {parameter} has the unknown type {ty}")),
+            None => {
+                return refuse(ErrorCode::BadArgs, format!("parameter {parameter} has the unknown type {ty}"));
+            }
         };
     }
     Ok(NamedQuery { name, source, args, pin: definition.pin, idle_ttl_ms: definition.idle_ttl_ms })
@@ -129,7 +138,8 @@ mod tests {
 
     #[test]
     fn a_definition_is_described_as_it_was_given() {
-        let query = parse(json!({"query": {"table": "t"}, "args": {"p": "bigint"}, "idle_ttl_ms": 5})).expect("taken");
+        let query = parse(json!({"query": {"table": "t"}, "args": {"p": "bigint"}, "idle_ttl_ms": 5}))
+            .expect("taken");
         let described = describe(&query, &QueryStatus { rows: 3, ..QueryStatus::default() });
         assert_eq!(described["query"], json!({"table": "t"}));
         assert_eq!(described["args"], json!({"p": "int8"}));

@@ -24,7 +24,8 @@ pub async fn json_body<T: DeserializeOwned>(body: Body, bytes_max: usize) -> Res
             ApiError::new(ErrorCode::BadMessage, format!("the body ended early: {error}"))
         }
     })?;
-    decode_json(&collected.to_bytes()).map_err(|error| ApiError::new(ErrorCode::BadMessage, error.to_string()))
+    decode_json(&collected.to_bytes())
+        .map_err(|error| ApiError::new(ErrorCode::BadMessage, error.to_string()))
 }
 
 /// The query string as a `T`.
@@ -49,7 +50,10 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Parameters<T> 
 pub fn arguments(text: Option<&str>) -> Result<Map<String, Json>, ApiError> {
     let Some(text) = text.filter(|text| !text.is_empty()) else { return Ok(Map::new()) };
     decode_json(text.as_bytes()).map_err(|error| {
-        ApiError::new(ErrorCode::BadArgs, format!("args must be a JSON object of values by parameter: {error}"))
+        ApiError::new(
+            ErrorCode::BadArgs,
+            format!("args must be a JSON object of values by parameter: {error}"),
+        )
     })
 }
 
@@ -87,11 +91,10 @@ pub fn row_format(headers: &HeaderMap) -> Result<RowFormat, ApiError> {
     match best {
         Some((_, format)) => Ok(format),
         None if !said => Ok(RowFormat::Json),
-        None => Err(ApiError::new(
-            ErrorCode::BadMessage,
-            "rows come as application/json or application/x-ndjson",
-        )
-        .with_status(StatusCode::NOT_ACCEPTABLE)),
+        None => {
+            Err(ApiError::new(ErrorCode::BadMessage, "rows come as application/json or application/x-ndjson")
+                .with_status(StatusCode::NOT_ACCEPTABLE))
+        }
     }
 }
 
@@ -111,7 +114,10 @@ mod tests {
         assert_eq!(row_format(&HeaderMap::new()), Ok(RowFormat::Json));
         assert_eq!(format("*/*"), Ok(RowFormat::Json));
         assert_eq!(format("application/x-ndjson"), Ok(RowFormat::Ndjson));
-        assert_eq!(format("text/html, application/json;q=0.5, application/x-ndjson;q=0.9"), Ok(RowFormat::Ndjson));
+        assert_eq!(
+            format("text/html, application/json;q=0.5, application/x-ndjson;q=0.9"),
+            Ok(RowFormat::Ndjson)
+        );
         assert_eq!(format("application/x-ndjson, */*;q=0.8"), Ok(RowFormat::Ndjson));
         assert_eq!(format("application/x-ndjson;q=0, application/json"), Ok(RowFormat::Json));
         assert_eq!(format("text/html"), Err(406));
@@ -129,7 +135,8 @@ mod tests {
 
     #[tokio::test]
     async fn bodies_are_bounded_and_must_be_json() {
-        let read = async |text: &'static str| json_body::<Json>(Body::from(text), 8).await.map_err(|e| e.code);
+        let read =
+            async |text: &'static str| json_body::<Json>(Body::from(text), 8).await.map_err(|e| e.code);
         assert_eq!(read("{\"a\":1}").await, Ok(json!({"a": 1})));
         assert_eq!(read("{\"a\":12345}").await, Err(ErrorCode::MessageTooLarge));
         assert_eq!(read("{").await, Err(ErrorCode::BadMessage));

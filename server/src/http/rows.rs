@@ -42,7 +42,11 @@ pub async fn get(
 }
 
 /// A named query with arguments as they stand in a query string.
-pub(super) fn prepare(replica: &Replica, name: String, args: Option<&str>) -> Result<PreparedQuery, ApiError> {
+pub(super) fn prepare(
+    replica: &Replica,
+    name: String,
+    args: Option<&str>,
+) -> Result<PreparedQuery, ApiError> {
     let request = QueryRequest { source: QuerySource::Name(name), args: arguments(args)? };
     check_request(&request.source, request.args.keys()).map_err(|(code, text)| ApiError::new(code, text))?;
     Ok(replica.prepare(&request, &Map::new())?)

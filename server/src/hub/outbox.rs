@@ -394,7 +394,11 @@ mod tests {
         assert_eq!(outbox.push_batch(frame(20), one, false, true), Pushed::Queued);
         assert_eq!(outbox.push_batch(frame(10), one, false, false), Pushed::Queued);
         assert_eq!(outbox.push_batch(frame(10), two, false, false), Pushed::Queued);
-        assert_eq!(outbox.push_batch(frame(1), one, false, false), Pushed::Evicted, "live again after its last part");
+        assert_eq!(
+            outbox.push_batch(frame(1), one, false, false),
+            Pushed::Evicted,
+            "live again after its last part"
+        );
     }
 
     #[test]

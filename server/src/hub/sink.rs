@@ -1,6 +1,6 @@
 //! The hub's side of the drain. Runs on the drain's thread and never waits.
 
-use super::{Frame, FrameKind, Hub, Outbox, Pushed, Share};
+use super::{Frame, FrameKind, Hub, Pushed, Share};
 use bytes::Bytes;
 use smallvec::SmallVec;
 use std::{sync::Arc, time::Instant};
@@ -202,10 +202,7 @@ mod tests {
         let one = hub.register(Codec::MessagePack).expect("taken");
         let two = hub.register(Codec::MessagePack).expect("taken");
         let json = hub.register(Codec::Json).expect("taken");
-        hub.sink().batch(
-            &batch(OpKind::Add),
-            &[recipient(&one, 1), recipient(&two, 4), recipient(&json, 2)],
-        );
+        hub.sink().batch(&batch(OpKind::Add), &[recipient(&one, 1), recipient(&two, 4), recipient(&json, 2)]);
         let (one, two, json) = (frames(&one), frames(&two), frames(&json));
         assert_eq!(one[0].body.as_ptr(), two[0].body.as_ptr(), "the same bytes, not equal ones");
         assert!(!one[0].head.spilled() && !json[0].head.spilled(), "heads need no allocation");

@@ -58,7 +58,8 @@ pub async fn run(socket: WebSocket, registration: Registration, replica: Replica
         let read_on = async { while let Some(Ok(_)) = stream.next().await {} };
         tokio::join!(read_on, async { (&mut writer).await.ok() });
     };
-    if tokio::time::timeout(shared.config.server.close_timeout_ms, lingering).await.is_err() && !writer.is_finished()
+    if tokio::time::timeout(shared.config.server.close_timeout_ms, lingering).await.is_err()
+        && !writer.is_finished()
     {
         tracing::debug!(bytes = outbox.bytes(), "connection dropped with messages unread");
         writer.abort();

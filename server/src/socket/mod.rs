@@ -5,11 +5,7 @@ pub mod session;
 pub mod sub_numbers;
 pub mod writer;
 
-use crate::{
-    http::error::ApiError,
-    hub::Refused,
-    state::Shared,
-};
+use crate::{http::error::ApiError, hub::Refused, state::Shared};
 use axum::{
     extract::{
         State,
@@ -37,8 +33,11 @@ pub async fn upgrade(
 ) -> Result<Response, ApiError> {
     let upgrade = upgrade.map_err(|rejection| {
         let status = rejection.status();
-        ApiError::new(ErrorCode::BadMessage, format!("this is a WebSocket endpoint: {}", rejection.body_text()))
-            .with_status(status)
+        ApiError::new(
+            ErrorCode::BadMessage,
+            format!("this is a WebSocket endpoint: {}", rejection.body_text()),
+        )
+        .with_status(status)
     })?;
     let codec = negotiate(&headers)?;
     let replica = shared.replica()?.clone();

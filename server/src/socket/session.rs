@@ -161,7 +161,11 @@ impl Session {
         }
         match message {
             ClientMessage::Hello(_) => {
-                vec![error(ErrorCode::BadMessage, "hello was said already; it comes once per connection", None)]
+                vec![error(
+                    ErrorCode::BadMessage,
+                    "hello was said already; it comes once per connection",
+                    None,
+                )]
             }
             ClientMessage::Subscribe(subscribe) => self.subscribe(*subscribe),
             ClientMessage::Unsubscribe(message) if message.sub == SubId(0) => {
@@ -170,7 +174,11 @@ impl Session {
             }
             ClientMessage::Unsubscribe(message) => {
                 // A subscription that is gone, or never was, is none now either: there is nothing to say.
-                if self.live.remove(&message.sub) { vec![Effect::Unsubscribe(message.sub)] } else { Vec::new() }
+                if self.live.remove(&message.sub) {
+                    vec![Effect::Unsubscribe(message.sub)]
+                } else {
+                    Vec::new()
+                }
             }
             ClientMessage::Push(push) => self.push(push),
             ClientMessage::Ping(ping) => vec![Effect::Send(ServerMessage::Pong(Pong { t: ping.t }))],

@@ -180,18 +180,14 @@ fn exactly_one_of_query_sql_and_name_is_needed() {
         Subscribe { sql: sql.clone(), name: name.clone(), ..base.clone() },
         Subscribe { query, sql, name, ..base },
     ] {
-        assert_eq!(
-            only_error(&session.receive(subscribe(message))),
-            (ErrorCode::BadMessage, Some(SubId(1)))
-        );
+        assert_eq!(only_error(&session.receive(subscribe(message))), (ErrorCode::BadMessage, Some(SubId(1))));
     }
     start(&mut session, 1);
 }
 
 #[test]
 fn sql_is_not_supported_yet() {
-    let message =
-        Subscribe { sub: SubId(1), sql: Some("select 1".to_owned()), ..Subscribe::default() };
+    let message = Subscribe { sub: SubId(1), sql: Some("select 1".to_owned()), ..Subscribe::default() };
     assert_eq!(only_error(&open(None).receive(subscribe(message))), (ErrorCode::BadQuery, Some(SubId(1))));
 }
 
@@ -201,10 +197,7 @@ fn arguments_of_the_token_are_forbidden() {
     for name in ["auth.sub", "auth"] {
         let args = Map::from_iter([(name.to_owned(), json!("me"))]);
         let message = Subscribe { sub: SubId(1), name: Some("q".to_owned()), args, ..Subscribe::default() };
-        assert_eq!(
-            only_error(&session.receive(subscribe(message))),
-            (ErrorCode::Forbidden, Some(SubId(1)))
-        );
+        assert_eq!(only_error(&session.receive(subscribe(message))), (ErrorCode::Forbidden, Some(SubId(1))));
     }
     start(&mut session, 1);
 }
@@ -224,12 +217,8 @@ fn subscriptions_are_bounded_and_ended_ones_make_room() {
 #[test]
 fn a_resume_point_is_passed_on() {
     let resume = Resume { epoch: Epoch(4), cv: Cv(9), fp: Fingerprint(5) };
-    let message = Subscribe {
-        sub: SubId(1),
-        name: Some("q".to_owned()),
-        resume: Some(resume),
-        ..Subscribe::default()
-    };
+    let message =
+        Subscribe { sub: SubId(1), name: Some("q".to_owned()), resume: Some(resume), ..Subscribe::default() };
     let effects = open(None).receive(subscribe(message));
     let [Effect::Subscribe { resume, .. }] = &effects[..] else { panic!("{effects:?}") };
     assert_eq!(*resume, Some(ResumePoint { cv: Cv(9), fp: Fingerprint(5) }));
