@@ -1,0 +1,59 @@
+//! The replica's kinds of error as the protocol's codes.
+
+use tidegate_replica::{
+    handle::{CommitRefusalKind, QuerySource},
+    query::QueryErrorKind,
+};
+use tidegate_wire::protocol::ErrorCode;
+
+/// The code of a refused query.
+#[must_use]
+pub fn query_error(kind: QueryErrorKind) -> ErrorCode {
+    match kind {
+        QueryErrorKind::BadQuery => ErrorCode::BadQuery,
+        QueryErrorKind::UnknownTable => ErrorCode::UnknownTable,
+        QueryErrorKind::UnknownColumn => ErrorCode::UnknownColumn,
+        QueryErrorKind::UnknownName => ErrorCode::UnknownName,
+        QueryErrorKind::TypeMismatch => ErrorCode::TypeMismatch,
+        QueryErrorKind::BadArgs => ErrorCode::BadArgs,
+        QueryErrorKind::Forbidden => ErrorCode::Forbidden,
+        QueryErrorKind::NotReady => ErrorCode::NotReady,
+        QueryErrorKind::QueryFaulted => ErrorCode::QueryFaulted,
+    }
+}
+
+/// The code of a refused commit.
+#[must_use]
+pub fn commit_refusal(kind: CommitRefusalKind) -> ErrorCode {
+    match kind {
+        CommitRefusalKind::BadMessage => ErrorCode::BadMessage,
+        CommitRefusalKind::UnknownTable => ErrorCode::UnknownTable,
+        CommitRefusalKind::UnknownColumn => ErrorCode::UnknownColumn,
+        CommitRefusalKind::TypeMismatch => ErrorCode::TypeMismatch,
+        CommitRefusalKind::Conflict => ErrorCode::Conflict,
+        CommitRefusalKind::Forbidden => ErrorCode::Forbidden,
+        CommitRefusalKind::ReadOnly => ErrorCode::ReadOnly,
+        CommitRefusalKind::NotReady => ErrorCode::NotReady,
+    }
+}
+
+/// What a query given by a client may not hold, whichever way it came: text in SQL, which this build does not read,
+/// and arguments that only the token may give.
+///
+/// # Errors
+/// With the code and a message.
+pub fn check_request(
+    source: &QuerySource,
+    mut args: impl Iterator<Item = impl AsRef<str>>,
+) -> Result<(), (ErrorCode, String)> {
+    if matches!(source, QuerySource::Sql(_)) {
+        return Err((ErrorCode::BadQuery, "SQL queries are not supported by this build yet".to_owned()));
+    }
+    match args.find(|name| name.as_ref() == "auth" || name.as_ref().starts_with("auth.")) {
+        Some(name) => Err((
+            ErrorCode::Forbidden,
+            format!("argument {} can only come from the connection's token", name.as_ref()),
+        )),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,10 @@
+//! Configuration: `tidegate.toml`, environment variables and flags, checked against one table of settings.
+//!
+//! Precedence: flags, then environment, then file, then defaults.
+
+pub mod docs;
+pub mod load;
+pub mod settings;
+
+pub use load::{ConfigError, Override, load};
+pub use settings::{Config, Kind, RawValue, Setting};

@@ -1,0 +1,633 @@
+//! `POST /v1/commits`: a stream of commits, applied in order up to the first that is refused.
+//!
+//! The body is read, split, parsed and committed in a pipeline: while one chunk of commits becomes durable the next is
+//! parsed and the one after that gathered. Each stage holds one chunk, so a client that sends faster than commits can
+//! be made durable is slowed down by its own TCP connection. A chunk is what has come in by the time the stage before
+//! it is free, up to [`CHUNK_COMMITS`]: a slow stream's commits are not held back to fill it.
+//!
+//! The whole runs in a task of its own. When the client goes away in the midst, the chunk under way is finished, and
+//! what was applied stays.
+
+use super::{
+    encoding::Decoder,
+    error::ApiError,
+    idempotency::{KEY_BYTES_MAX, KeyGuard},
+    lines::{Line, Lines},
+    with_cv,
+};
+use crate::{codes, hub::Hub, state::Shared};
+use axum::{
+    Json,
+    body::{Body, BodyDataStream},
+    extract::State,
+    http::{HeaderMap, StatusCode, header::CONTENT_ENCODING},
+    response::{IntoResponse as _, Response},
+};
+use bytes::Bytes;
+use futures_util::StreamExt as _;
+use serde::{Deserialize, de::IgnoredAny};
+use serde_json::json;
+use std::{
+    io,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+use tidegate_replica::handle::{Idempotency, Replica};
+use tidegate_wire::{
+    codec::decode_json,
+    model::{
+        Cv,
+        commit::{CommitLine, TablesLine},
+    },
+    protocol::ErrorCode,
+};
+use tokio::sync::mpsc;
+use xxhash_rust::xxh3::xxh3_64;
+
+/// Most commits in one chunk.
+const CHUNK_COMMITS: usize = 256;
+/// Most bytes of lines in one chunk, unless one line alone is longer.
+const CHUNK_BYTES: usize = 4 << 20;
+/// After a refusal the rest of the body is read and dropped up to this many bytes, since closing a connection with
+/// unread input could destroy the answer.
+const DISCARD_BYTES_MAX: usize = 16 << 20;
+/// And for so long.
+const DISCARD_TIME_MAX: Duration = Duration::from_secs(2);
+
+/// See the module's description.
+pub async fn post(
+    State(shared): State<Arc<Shared>>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, ApiError> {
+    super::refuse_foreign_origin(&headers)?;
+    let replica = shared.replica()?.clone();
+    let encoding = headers.get(CONTENT_ENCODING).map(|value| value.to_str().unwrap_or("?"));
+    let decoder = Decoder::of(encoding).ok_or_else(|| {
+        ApiError::new(ErrorCode::BadMessage, "a body may be encoded in gzip or zstd, or not at all")
+            .with_status(StatusCode::UNSUPPORTED_MEDIA_TYPE)
+    })?;
+    let key = idempotency_key(&headers)?;
+    let task = shared.tasks.spawn({
+        let shared = Arc::clone(&shared);
+        async move { run(&shared, replica, key, Source::new(body, decoder, &shared)).await }
+    });
+    match task.await {
+        Ok(answer) => {
+            let cv = answer?;
+            Ok(with_cv(cv, Json(json!({ "cv": cv })).into_response()))
+        }
+        Err(_) => {
+            Err(ApiError::new(ErrorCode::Internal, "applying the commits failed; see the server's log"))
+        }
+    }
+}
+
+fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
+    let Some(value) = headers.get("idempotency-key") else { return Ok(None) };
+    match value.to_str() {
+        Ok(key) if (1..=KEY_BYTES_MAX).contains(&key.len()) => Ok(Some(key.to_owned())),
+        _ => Err(ApiError::new(
+            ErrorCode::BadMessage,
+            format!("Idempotency-Key must be 1 to {KEY_BYTES_MAX} visible ASCII characters"),
+        )),
+    }
+}
+
+/// Applies a body; the commit version to answer with, or the refusal.
+async fn run(
+    shared: &Arc<Shared>,
+    replica: Replica,
+    key: Option<String>,
+    mut source: Source,
+) -> Result<Cv, ApiError> {
+    let line_bytes_max = shared.config.limits.line_bytes_max;
+    let start = match key {
+        None => Start { cv: replica.cv(), skip: 0, refused: None, idempotency: None, guard: None },
+        Some(key) => {
+            let body = source.whole(shared.config.limits.body_bytes_max).await?;
+            let body_hash = xxh3_64(&body);
+            source = Source::buffered(body);
+            let guard = shared.key_locks.lock(&key).await;
+            resume(&replica, key, body_hash, guard)?
+        }
+    };
+    let cv_at_start = start.cv;
+    let (sender, receiver) = mpsc::channel(1);
+    let committer = shared.tasks.spawn(commit_chunks(
+        replica.clone(),
+        start.committer(),
+        receiver,
+        Arc::clone(&shared.hub),
+    ));
+    let mut reader =
+        Reader { replica, lines: Lines::new(line_bytes_max), skip: start.skip, refused: start.refused };
+    let read = reader.run(&mut source, sender).await;
+    let committed = match committer.await {
+        Ok(committed) => committed,
+        Err(_) => {
+            return Err(ApiError::new(
+                ErrorCode::Internal,
+                "applying the commits failed; see the server's log",
+            ));
+        }
+    };
+    drop(start.guard);
+    let tables_cv = match &read {
+        Ok(tables_cv) => *tables_cv,
+        Err(_) => None,
+    };
+    // The last of: what was there, the tables, the commits.
+    let cv = committed.cv.unwrap_or_else(|| tables_cv.unwrap_or(cv_at_start));
+    let fault = match (committed.refused, read) {
+        (Some(fault), _) | (None, Err(fault)) => fault,
+        (None, Ok(_)) => return Ok(cv),
+    };
+    source.discard().await;
+    Err(fault.answer(committed.applied, cv))
+}
+
+/// What is known of a body before its first commit.
+struct Start {
+    cv: Cv,
+    /// Commits applied by an earlier attempt.
+    skip: u64,
+    /// The refusal an earlier attempt ended with.
+    refused: Option<(ErrorCode, String)>,
+    idempotency: Option<(String, u64)>,
+    guard: Option<KeyGuard>,
+}
+
+impl Start {
+    fn committer(&self) -> CommitterStart {
+        CommitterStart {
+            applied: self.skip,
+            // A repeat answers with the version of the first attempt.
+            cv: (self.skip > 0 || self.refused.is_some()).then_some(self.cv),
+            idempotency: self.idempotency.clone(),
+        }
+    }
+}
+
+struct CommitterStart {
+    applied: u64,
+    cv: Option<Cv>,
+    idempotency: Option<(String, u64)>,
+}
+
+fn resume(replica: &Replica, key: String, body_hash: u64, guard: KeyGuard) -> Result<Start, ApiError> {
+    let entry = replica.idempotency(&key);
+    let (skip, cv, refused) = match entry {
+        None => (0, replica.cv(), None),
+        Some(entry) if entry.body_hash != body_hash => {
+            return Err(ApiError::new(
+                ErrorCode::Conflict,
+                format!("Idempotency-Key {key} was used with another body; use a new key for a new body"),
+            ));
+        }
+        Some(entry) => {
+            let refused = entry.refused.map(|refusal| (codes::commit_refusal(refusal.kind), refusal.message));
+            (entry.applied, entry.cv, refused)
+        }
+    };
+    Ok(Start { cv, skip, refused, idempotency: Some((key, body_hash)), guard: Some(guard) })
+}
+
+/// A line that ended the body.
+#[derive(Debug)]
+struct LineFault {
+    line: u64,
+    code: ErrorCode,
+    message: String,
+    status: Option<StatusCode>,
+}
+
+impl LineFault {
+    fn new(line: u64, code: ErrorCode, message: impl Into<String>) -> Self {
+        Self { line, code, message: message.into(), status: None }
+    }
+
+    fn answer(self, applied: u64, cv: Cv) -> ApiError {
+        let error = ApiError::new(self.code, format!("line {}: {}", self.line, self.message))
+            .with_progress(applied, cv, self.line);
+        match self.status {
+            Some(status) => error.with_status(status),
+            None => error,
+        }
+    }
+}
+
+/// Parsed commits with their lines' numbers, and the line that could not be parsed and ends the body.
+#[derive(Debug, Default)]
+struct Chunk {
+    commits: Vec<CommitLine>,
+    lines: Vec<u64>,
+    fault: Option<LineFault>,
+}
+
+fn parse(lines: Vec<Line>) -> Chunk {
+    let mut chunk = Chunk::default();
+    for (number, line) in lines {
+        match parse_commit(&line) {
+            Ok(commit) => {
+                chunk.commits.push(commit);
+                chunk.lines.push(number);
+            }
+            Err(message) => {
+                chunk.fault = Some(LineFault::new(number, ErrorCode::BadMessage, message));
+                break;
+            }
+        }
+    }
+    chunk
+}
+
+fn parse_commit(line: &[u8]) -> Result<CommitLine, String> {
+    decode_json(line).map_err(|error| match head(line) {
+        Head::Tables => "a tables line may only stand at the head".to_owned(),
+        Head::Commit | Head::Cut => error.to_string(),
+    })
+}
+
+/// What the first line of a body is.
+#[derive(Debug, PartialEq, Eq)]
+enum Head {
+    Tables,
+    /// A commit, or something that parsing it as one will refuse.
+    Commit,
+    /// The beginning of a JSON document that goes on in the next line.
+    Cut,
+}
+
+fn head(line: &[u8]) -> Head {
+    #[derive(Deserialize)]
+    struct Peek {
+        tables: Option<IgnoredAny>,
+    }
+    match serde_json::from_slice(line) {
+        Ok(Peek { tables: Some(_) }) => Head::Tables,
+        Err(error) if error.is_eof() => Head::Cut,
+        Ok(Peek { tables: None }) | Err(_) => Head::Commit,
+    }
+}
+
+/// Reads lines, parses them and hands chunks on.
+struct Reader {
+    replica: Replica,
+    lines: Lines,
+    /// Commits still to be passed over.
+    skip: u64,
+    /// What the first commit that is not passed over was refused with.
+    refused: Option<(ErrorCode, String)>,
+}
+
+impl Reader {
+    /// Reads to the end or the first fault; the version of the tables line, if there was one.
+    async fn run(
+        &mut self,
+        source: &mut Source,
+        sender: mpsc::Sender<Chunk>,
+    ) -> Result<Option<Cv>, LineFault> {
+        let mut gathered: Vec<Line> = Vec::new();
+        let mut gathered_bytes = 0;
+        let mut tables_cv = None;
+        let mut at_head = true;
+        let mut ended = false;
+        loop {
+            // First what is there already, then more of the body, then handing on.
+            while gathered.len() < CHUNK_COMMITS && gathered_bytes < CHUNK_BYTES {
+                let line = match self.lines.next_line() {
+                    Ok(Some(line)) => Some(line),
+                    Ok(None) if ended => self.lines.rest(),
+                    Ok(None) => None,
+                    Err(error) => {
+                        // What came before it is applied all the same.
+                        hand_on(&sender, gathered).await;
+                        let fault = LineFault::new(error.line, ErrorCode::MessageTooLarge, error.to_string());
+                        return Err(fault);
+                    }
+                };
+                let Some(mut line) = line else { break };
+                if std::mem::take(&mut at_head) {
+                    match head(&line.1) {
+                        Head::Tables => {
+                            tables_cv = Some(self.create_tables(&line).await?);
+                            continue;
+                        }
+                        Head::Cut if !ended || !self.lines.is_empty() => {
+                            line = self.whole_document(source, line).await?;
+                            ended = true;
+                            if head(&line.1) == Head::Tables {
+                                tables_cv = Some(self.create_tables(&line).await?);
+                                continue;
+                            }
+                        }
+                        Head::Cut | Head::Commit => {}
+                    }
+                }
+                if self.skip > 0 {
+                    self.skip -= 1;
+                    continue;
+                }
+                if let Some((code, message)) = self.refused.take() {
+                    return Err(LineFault::new(line.0, code, message));
+                }
+                gathered_bytes += line.1.len();
+                gathered.push(line);
+            }
+            let full = gathered.len() >= CHUNK_COMMITS || gathered_bytes >= CHUNK_BYTES;
+            if ended && gathered.is_empty() {
+                return Ok(tables_cv);
+            }
+            tokio::select! {
+                biased;
+                bytes = source.next(), if !full && !ended => match bytes {
+                    Ok(Some(bytes)) => self.lines.feed(&bytes),
+                    Ok(None) => ended = true,
+                    Err(fault) => {
+                        hand_on(&sender, gathered).await;
+                        return Err(self.at_line(fault));
+                    }
+                },
+                permit = sender.reserve(), if !gathered.is_empty() => {
+                    // The committer stops listening at a refusal, which is then the answer.
+                    let Ok(permit) = permit else { return Ok(tables_cv) };
+                    let chunk = parse_elsewhere(std::mem::take(&mut gathered)).await;
+                    gathered_bytes = 0;
+                    let stop = chunk.fault.is_some();
+                    permit.send(chunk);
+                    if stop {
+                        return Ok(tables_cv);
+                    }
+                }
+            }
+        }
+    }
+
+    fn at_line(&self, fault: SourceFault) -> LineFault {
+        let mut line = LineFault::new(self.lines.line(), fault.code, fault.message);
+        line.status = fault.status;
+        line
+    }
+
+    async fn create_tables(&self, (number, line): &Line) -> Result<Cv, LineFault> {
+        let head: TablesLine = decode_json(line)
+            .map_err(|error| LineFault::new(*number, ErrorCode::BadMessage, error.to_string()))?;
+        self.replica
+            .create_tables(head.tables)
+            .await
+            .map_err(|refusal| LineFault::new(*number, codes::commit_refusal(refusal.kind), refusal.message))
+    }
+
+    /// The whole body as one document, after its first line turned out to be cut.
+    async fn whole_document(&mut self, source: &mut Source, first: Line) -> Result<Line, LineFault> {
+        let number = first.0;
+        let max = self.lines.max();
+        let mut document = std::mem::replace(&mut self.lines, Lines::new(max)).into_document(first);
+        loop {
+            if document.len() > max {
+                let message = format!("the document is longer than {max} bytes (limits.line_bytes_max)");
+                return Err(LineFault::new(number, ErrorCode::MessageTooLarge, message));
+            }
+            match source.next().await {
+                Ok(Some(bytes)) => document.extend_from_slice(&bytes),
+                Ok(None) => return Ok((number, document.freeze())),
+                Err(fault) => return Err(self.at_line(fault)),
+            }
+        }
+    }
+}
+
+/// Parses and hands on what was gathered before a fault.
+async fn hand_on(sender: &mpsc::Sender<Chunk>, gathered: Vec<Line>) {
+    if !gathered.is_empty() {
+        let chunk = parse_elsewhere(gathered).await;
+        // A committer that stopped listening has a refusal of its own.
+        let _ = sender.send(chunk).await;
+    }
+}
+
+/// Parsing a chunk can take milliseconds, which would hold up the connections of this thread.
+async fn parse_elsewhere(lines: Vec<Line>) -> Chunk {
+    match tokio::task::spawn_blocking(move || parse(lines)).await {
+        Ok(chunk) => chunk,
+        Err(_) => {
+            let fault = LineFault::new(0, ErrorCode::Internal, "parsing the commits failed");
+            Chunk { fault: Some(fault), ..Chunk::default() }
+        }
+    }
+}
+
+/// How far the committer got.
+#[derive(Debug)]
+struct Committed {
+    applied: u64,
+    /// The last applied commit's version, when any was, now or by an earlier attempt.
+    cv: Option<Cv>,
+    refused: Option<LineFault>,
+}
+
+async fn commit_chunks(
+    replica: Replica,
+    start: CommitterStart,
+    mut chunks: mpsc::Receiver<Chunk>,
+    hub: Arc<Hub>,
+) -> Committed {
+    let CommitterStart { applied, cv, idempotency } = start;
+    let mut committed = Committed { applied, cv, refused: None };
+    while let Some(chunk) = chunks.recv().await {
+        if !chunk.commits.is_empty() {
+            let idempotency = idempotency.as_ref().map(|(key, body_hash)| Idempotency {
+                key: key.clone(),
+                body_hash: *body_hash,
+                ordinal: committed.applied,
+            });
+            let arrived_at = Instant::now();
+            let outcome = replica.commit(&chunk.commits, idempotency).await;
+            committed.applied += outcome.applied as u64;
+            if outcome.applied > 0 {
+                committed.cv = Some(outcome.cv);
+                hub.arrivals.note(outcome.cv, outcome.applied, arrived_at);
+            }
+            if let Some(refusal) = outcome.refused {
+                let line = chunk.lines.get(outcome.applied).copied().unwrap_or_default();
+                let fault = LineFault::new(line, codes::commit_refusal(refusal.kind), refusal.message);
+                committed.refused = Some(fault);
+                break;
+            }
+        }
+        if chunk.fault.is_some() {
+            committed.refused = chunk.fault;
+            break;
+        }
+    }
+    committed
+}
+
+/// Where a body comes from, decoded.
+struct Source {
+    stream: Option<BodyDataStream>,
+    decoder: Option<Decoder>,
+    ready: Option<Bytes>,
+    idle_max: Duration,
+    decoded_max: usize,
+}
+
+/// Why a body could not be read to its end.
+#[derive(Debug)]
+struct SourceFault {
+    code: ErrorCode,
+    message: String,
+    status: Option<StatusCode>,
+}
+
+impl SourceFault {
+    fn bad(message: impl Into<String>) -> Self {
+        Self { code: ErrorCode::BadMessage, message: message.into(), status: None }
+    }
+}
+
+impl From<io::Error> for SourceFault {
+    fn from(error: io::Error) -> Self {
+        Self::bad(format!("the body is not in the encoding it claims: {error}"))
+    }
+}
+
+impl Source {
+    fn new(body: Body, decoder: Decoder, shared: &Shared) -> Self {
+        Self {
+            stream: Some(body.into_data_stream()),
+            decoder: Some(decoder),
+            ready: None,
+            idle_max: shared.config.server.body_idle_timeout_ms,
+            decoded_max: shared.config.limits.line_bytes_max,
+        }
+    }
+
+    fn buffered(body: Vec<u8>) -> Self {
+        Self {
+            stream: None,
+            decoder: None,
+            ready: Some(body.into()),
+            idle_max: Duration::ZERO,
+            decoded_max: 0,
+        }
+    }
+
+    /// The next bytes; `None` at the end. Cancel-safe: what was read is decoded at once.
+    async fn next(&mut self) -> Result<Option<Bytes>, SourceFault> {
+        if let Some(bytes) = self.ready.take() {
+            return Ok(Some(bytes));
+        }
+        let Some(stream) = &mut self.stream else { return Ok(None) };
+        match tokio::time::timeout(self.idle_max, stream.next()).await {
+            Err(_elapsed) => Err(SourceFault {
+                code: ErrorCode::BadMessage,
+                message: format!("nothing more of the body came for {} ms", self.idle_max.as_millis()),
+                status: Some(StatusCode::REQUEST_TIMEOUT),
+            }),
+            Ok(Some(Err(error))) => Err(SourceFault::bad(format!("the body ended early: {error}"))),
+            Ok(Some(Ok(bytes))) => match &mut self.decoder {
+                None | Some(Decoder::Identity) => Ok(Some(bytes)),
+                Some(decoder) => {
+                    let (mut out, max) = (Vec::new(), self.decoded_max);
+                    decoder.decode(&bytes, |part| {
+                        out.extend_from_slice(part);
+                        if out.len() <= max {
+                            Ok(())
+                        } else {
+                            Err(SourceFault::bad("the body expands too much"))
+                        }
+                    })?;
+                    Ok(Some(out.into()))
+                }
+            },
+            Ok(None) => match self.decoder.take() {
+                None => Ok(None),
+                Some(decoder) => Ok(Some(decoder.finish()?.into())),
+            },
+        }
+    }
+
+    /// The whole body.
+    async fn whole(&mut self, max: usize) -> Result<Vec<u8>, ApiError> {
+        let mut body = Vec::new();
+        loop {
+            match self.next().await {
+                Ok(None) => return Ok(body),
+                Ok(Some(bytes)) if body.len() + bytes.len() <= max => body.extend_from_slice(&bytes),
+                Ok(Some(_)) => {
+                    self.discard().await;
+                    return Err(ApiError::new(
+                        ErrorCode::MessageTooLarge,
+                        format!(
+                            "a body with an Idempotency-Key may have {max} bytes (limits.body_bytes_max)"
+                        ),
+                    ));
+                }
+                Err(fault) => {
+                    let error = ApiError::new(fault.code, fault.message);
+                    return Err(match fault.status {
+                        Some(status) => error.with_status(status),
+                        None => error,
+                    });
+                }
+            }
+        }
+    }
+
+    /// Reads and drops what is left, within bounds.
+    async fn discard(&mut self) {
+        let Some(stream) = &mut self.stream else { return };
+        let read_on = async {
+            let mut left = DISCARD_BYTES_MAX;
+            while let Some(Ok(bytes)) = stream.next().await {
+                match left.checked_sub(bytes.len()) {
+                    Some(rest) => left = rest,
+                    None => return,
+                }
+            }
+        };
+        let _ = tokio::time::timeout(DISCARD_TIME_MAX, read_on).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_head_of_a_body_is_recognized() {
+        assert_eq!(head(br#"{"tables":[]}"#), Head::Tables);
+        assert_eq!(head(br#"{"tables":["#), Head::Cut);
+        assert_eq!(head(br#"{"ops":[]}"#), Head::Commit);
+        assert_eq!(head(b"{"), Head::Cut);
+        assert_eq!(head(b"nonsense"), Head::Commit);
+        assert_eq!(head(b"[1]"), Head::Commit);
+    }
+
+    #[test]
+    fn a_chunk_ends_at_the_first_line_that_cannot_be_parsed() {
+        let line = |number, text: &'static str| (number, Bytes::from_static(text.as_bytes()));
+        let chunk = parse(vec![
+            line(2, r#"{"ops":[]}"#),
+            line(4, r#"{"at":1,"ops":[{"delete":"t","key":{"id":1}}]}"#),
+            line(5, r#"{"ops":[{"delete":"t"}]}"#),
+            line(6, r#"{"ops":[]}"#),
+        ]);
+        assert_eq!((chunk.commits.len(), chunk.lines), (2, vec![2, 4]));
+        let fault = chunk.fault.expect("line 5 is at fault");
+        assert_eq!((fault.line, fault.code), (5, ErrorCode::BadMessage));
+        let late = parse(vec![line(3, r#"{"tables":[]}"#)]).fault.expect("refused");
+        assert!(late.message.contains("head"), "{}", late.message);
+    }
+
+    #[test]
+    fn a_fault_answers_with_line_and_progress() {
+        let error = LineFault::new(7, ErrorCode::Conflict, "row 1 of t exists").answer(3, Cv(12));
+        assert_eq!(
+            error.body(),
+            json!({"error": {"code": "conflict", "message": "line 7: row 1 of t exists", "applied": 3, "cv": 12, "line": 7}})
+        );
+    }
+}

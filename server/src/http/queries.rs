@@ -1,0 +1,162 @@
+//! `/v1/queries`: named queries.
+
+use super::{error::ApiError, refuse_foreign_origin, request::json_body};
+use crate::{codes::check_request, state::Shared};
+use axum::{
+    Json,
+    body::Body,
+    extract::{Path, State},
+    http::HeaderMap,
+};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::{collections::BTreeMap, sync::Arc};
+use tidegate_replica::handle::{NamedQuery, QuerySource, QueryStatus};
+use tidegate_wire::{model::ColumnType, protocol::ErrorCode};
+
+/// Longest name, bytes.
+const NAME_BYTES_MAX: usize = 256;
+
+/// The body of a `PUT`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Definition {
+    query: Option<Value>,
+    sql: Option<String>,
+    #[serde(default)]
+    args: BTreeMap<String, String>,
+    #[serde(default)]
+    pin: bool,
+    idle_ttl_ms: Option<u64>,
+}
+
+/// All named queries.
+pub async fn list(State(shared): State<Arc<Shared>>) -> Result<Json<Value>, ApiError> {
+    let queries: Vec<_> =
+        shared.replica()?.queries().iter().map(|(query, status)| describe(query, status)).collect();
+    Ok(Json(json!({ "queries": queries })))
+}
+
+/// One named query.
+pub async fn read(
+    State(shared): State<Arc<Shared>>,
+    Path(name): Path<String>,
+) -> Result<Json<Value>, ApiError> {
+    let (query, status) = shared.replica()?.query(&name).ok_or_else(|| unknown(&name))?;
+    Ok(Json(describe(&query, &status)))
+}
+
+/// Registers or replaces a named query.
+pub async fn put(
+    State(shared): State<Arc<Shared>>,
+    Path(name): Path<String>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Json<Value>, ApiError> {
+    refuse_foreign_origin(&headers)?;
+    let replica = shared.replica()?;
+    let definition: Definition = json_body(body, shared.config.limits.request_bytes_max).await?;
+    let query = named(name, definition)?;
+    let name = query.name.clone();
+    replica.put_query(query).await?;
+    let (query, status) = replica.query(&name).ok_or_else(|| unknown(&name))?;
+    Ok(Json(describe(&query, &status)))
+}
+
+/// Removes a named query.
+pub async fn delete(
+    State(shared): State<Arc<Shared>>,
+    Path(name): Path<String>,
+    headers: HeaderMap,
+) -> Result<Json<Value>, ApiError> {
+    refuse_foreign_origin(&headers)?;
+    if shared.replica()?.delete_query(&name).await {
+        Ok(Json(json!({ "name": name, "deleted": true })))
+    } else {
+        Err(unknown(&name))
+    }
+}
+
+/// The error for a name that is not registered.
+pub(super) fn unknown(name: &str) -> ApiError {
+    ApiError::new(ErrorCode::UnknownName, format!("there is no query named {name}"))
+}
+
+fn named(name: String, definition: Definition) -> Result<NamedQuery, ApiError> {
+    let refuse = |code, text: String| Err(ApiError::new(code, text));
+    if name.is_empty() || name.len() > NAME_BYTES_MAX || name.contains('\0') {
+        return refuse(
+            ErrorCode::BadMessage,
+            format!("a name has 1 to {NAME_BYTES_MAX} bytes, none of them 0"),
+        );
+    }
+    let source = match (definition.query, definition.sql) {
+        (Some(query), None) => QuerySource::Query(query),
+        (None, Some(sql)) => QuerySource::Sql(sql),
+        _ => return refuse(ErrorCode::BadMessage, "give exactly one of query and sql".to_owned()),
+    };
+    check_request(&source, definition.args.keys()).map_err(|(code, text)| ApiError::new(code, text))?;
+    let mut args = BTreeMap::new();
+    for (parameter, ty) in definition.args {
+        match ColumnType::from_name(&ty) {
+            Some(ty) => args.insert(parameter, ty),
+            None => {
+                return refuse(ErrorCode::BadArgs, format!("parameter {parameter} has the unknown type {ty}"));
+            }
+        };
+    }
+    Ok(NamedQuery { name, source, args, pin: definition.pin, idle_ttl_ms: definition.idle_ttl_ms })
+}
+
+fn describe(query: &NamedQuery, status: &QueryStatus) -> Value {
+    let mut out = json!({
+        "name": query.name,
+        "args": query.args,
+        "pin": query.pin,
+        "idle_ttl_ms": query.idle_ttl_ms,
+        "rows": status.rows,
+        "bindings": status.bindings,
+        "subscribers": status.subscribers,
+        "last_advance_us": status.last_advance_us,
+    });
+    match &query.source {
+        QuerySource::Query(query) => out["query"] = query.clone(),
+        QuerySource::Sql(sql) => out["sql"] = sql.as_str().into(),
+        QuerySource::Name(_) => {}
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(body: Value) -> Result<NamedQuery, ErrorCode> {
+        let definition = serde_json::from_value(body).map_err(|_| ErrorCode::BadMessage)?;
+        named("q".to_owned(), definition).map_err(|error| error.code)
+    }
+
+    #[test]
+    fn a_definition_is_described_as_it_was_given() {
+        let query = parse(json!({"query": {"table": "t"}, "args": {"p": "bigint"}, "idle_ttl_ms": 5}))
+            .expect("taken");
+        let described = describe(&query, &QueryStatus { rows: 3, ..QueryStatus::default() });
+        assert_eq!(described["query"], json!({"table": "t"}));
+        assert_eq!(described["args"], json!({"p": "int8"}));
+        assert_eq!((&described["rows"], &described["idle_ttl_ms"]), (&json!(3), &json!(5)));
+    }
+
+    #[test]
+    fn wrong_definitions_are_refused() {
+        for (body, code) in [
+            (json!({}), ErrorCode::BadMessage),
+            (json!({"query": {}, "sql": "x"}), ErrorCode::BadMessage),
+            (json!({"query": {}, "pinned": true}), ErrorCode::BadMessage),
+            (json!({"sql": "select 1"}), ErrorCode::BadQuery),
+            (json!({"query": {}, "args": {"p": "money"}}), ErrorCode::BadArgs),
+            (json!({"query": {}, "args": {"auth.sub": "text"}}), ErrorCode::Forbidden),
+        ] {
+            assert_eq!(parse(body.clone()), Err(code), "{body}");
+        }
+    }
+}

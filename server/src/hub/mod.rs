@@ -1,0 +1,155 @@
+//! The hub: takes what the drain delivers to the outboxes of the connections it is for.
+//!
+//! Connections register here before the replica hears of them, and leave here after it has forgotten them. The hub
+//! belongs to no thread: the drain calls its [`sink`], sessions and HTTP handlers push their own answers.
+
+pub mod arrivals;
+pub mod frame;
+pub mod outbox;
+pub mod sink;
+
+pub use arrivals::Arrivals;
+pub use frame::{Frame, FrameKind};
+pub use outbox::{Closing, Outbox, OutboxLimits, Pushed, Share, Taken};
+pub use sink::HubSink;
+
+use crate::metrics::HubMetrics;
+use dashmap::DashMap;
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
+    },
+    time::Instant,
+};
+use tidegate_replica::drain::ConnId;
+use tidegate_wire::{codec::Codec, protocol::ErrorCode};
+
+/// See the module's description. Shared by `Arc`.
+#[derive(Debug)]
+pub struct Hub {
+    connections: DashMap<ConnId, Arc<Outbox>>,
+    /// Connections registered or being registered; ahead of `connections.len()` for a moment.
+    count: AtomicUsize,
+    connections_max: usize,
+    next: AtomicU64,
+    limits: OutboxLimits,
+    stopping: AtomicBool,
+    metrics: HubMetrics,
+    /// When writes arrived, for the latency that clients see.
+    pub arrivals: Arrivals,
+}
+
+/// Why a connection is not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    /// `limits.connections_max` is reached.
+    #[error("the server has as many connections as limits.connections_max allows; try again later")]
+    TooMany,
+    /// The server is stopping.
+    #[error("the server is shutting down")]
+    Stopping,
+}
+
+impl Hub {
+    /// A hub without connections.
+    #[must_use]
+    pub fn new(connections_max: usize, limits: OutboxLimits, metrics: HubMetrics) -> Arc<Self> {
+        Arc::new(Self {
+            connections: DashMap::new(),
+            count: AtomicUsize::new(0),
+            connections_max,
+            next: AtomicU64::new(1),
+            limits,
+            stopping: AtomicBool::new(false),
+            metrics,
+            arrivals: Arrivals::new(),
+        })
+    }
+
+    /// What the drain delivers to.
+    #[must_use]
+    pub fn sink(self: &Arc<Self>) -> HubSink {
+        HubSink::new(Arc::clone(self))
+    }
+
+    /// Adds a connection. It leaves when the guard is dropped.
+    ///
+    /// # Errors
+    /// When there are too many, or the server is stopping.
+    pub fn register(self: &Arc<Self>, codec: Codec) -> Result<Registration, Refused> {
+        if self.stopping.load(Ordering::SeqCst) {
+            return Err(Refused::Stopping);
+        }
+        if self.count.fetch_add(1, Ordering::SeqCst) >= self.connections_max {
+            self.count.fetch_sub(1, Ordering::SeqCst);
+            return Err(Refused::TooMany);
+        }
+        let conn = ConnId(self.next.fetch_add(1, Ordering::Relaxed));
+        let outbox = Arc::new(Outbox::new(codec, self.limits));
+        self.connections.insert(conn, Arc::clone(&outbox));
+        let registration = Registration { hub: Arc::clone(self), conn, outbox };
+        // A shutdown that began in between has not seen this connection.
+        if self.stopping.load(Ordering::SeqCst) {
+            return Err(Refused::Stopping);
+        }
+        Ok(registration)
+    }
+
+    /// Connections at present.
+    #[must_use]
+    pub fn connections(&self) -> usize {
+        self.count.load(Ordering::SeqCst)
+    }
+
+    /// Bytes waiting in all outboxes. Looks at every connection.
+    #[must_use]
+    pub fn outbox_bytes(&self) -> usize {
+        self.connections.iter().map(|outbox| outbox.bytes()).sum()
+    }
+
+    /// Takes no further connections and tells all present ones that the server is stopping.
+    pub fn stop(&self) {
+        self.stopping.store(true, Ordering::SeqCst);
+        let message =
+            frame::goaway(ErrorCode::ShuttingDown, "the server is shutting down", self.limits.retry_after);
+        let now = Instant::now();
+        for outbox in &self.connections {
+            outbox.close(Some(Frame::message(outbox.codec(), &message, now)), 1001, "shutting_down");
+        }
+    }
+
+    /// Counts an eviction.
+    pub fn count_eviction(&self, reason: &'static str) {
+        self.metrics.evicted(reason);
+    }
+
+    /// Records that frames were written to a socket.
+    pub fn count_written(&self, frames: &[Frame]) {
+        if let Some((cv, queued_at)) = outbox::newest_release(frames) {
+            let committed = self.arrivals.get(cv).map(|at| at.elapsed());
+            self.metrics.released(queued_at.elapsed(), committed);
+        }
+    }
+
+    fn outbox(&self, conn: ConnId) -> Option<Arc<Outbox>> {
+        self.connections.get(&conn).map(|outbox| Arc::clone(&outbox))
+    }
+}
+
+/// A connection's place in the hub.
+#[derive(Debug)]
+pub struct Registration {
+    hub: Arc<Hub>,
+    /// The connection's id.
+    pub conn: ConnId,
+    /// Its outbox.
+    pub outbox: Arc<Outbox>,
+}
+
+impl Drop for Registration {
+    fn drop(&mut self) {
+        self.hub.connections.remove(&self.conn);
+        self.hub.count.fetch_sub(1, Ordering::SeqCst);
+    }
+}

@@ -1,0 +1,422 @@
+//! A connection's bounded queue of frames.
+//!
+//! The drain's thread and the connection's own session push; the connection's writer takes. Pushing never waits: a
+//! push that would exceed the bound evicts the connection instead, which drops what waits, leaves one `goaway` and
+//! closes. The lock is held for moving a few words, never across an await.
+
+use super::frame::{Frame, FrameKind, goaway};
+use parking_lot::Mutex;
+use std::{
+    collections::VecDeque,
+    time::{Duration, Instant},
+};
+use tidegate_wire::{
+    codec::Codec,
+    model::{Cv, SubId},
+    protocol::ErrorCode,
+};
+use tokio::sync::Notify;
+
+/// How much may wait.
+#[derive(Clone, Copy, Debug)]
+pub struct OutboxLimits {
+    /// Bytes waiting or being written, snapshots apart.
+    pub bytes_max: usize,
+    /// Bytes of snapshots waiting or being written. Snapshots have a bound of their own, since a client that reads
+    /// as fast as it can may still ask for more at once than a slow one is let fall behind.
+    pub snapshot_bytes_max: usize,
+    /// What an evicted client is told to wait before it reconnects.
+    pub retry_after: Duration,
+}
+
+/// Which bound a frame counts against.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Share {
+    /// Part of a snapshot.
+    Snapshot,
+    /// Anything else.
+    Live,
+}
+
+/// How the writer ends once the queue is empty.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Closing {
+    /// WebSocket close code.
+    pub code: u16,
+    /// Close reason, at most 123 bytes.
+    pub reason: String,
+}
+
+/// What became of a push.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pushed {
+    /// It waits.
+    Queued,
+    /// The outbox is closing; dropped.
+    Dropped,
+    /// It did not fit: the connection was just evicted.
+    Evicted,
+}
+
+/// What the writer finds.
+#[derive(Debug)]
+pub enum Taken {
+    /// Frames, at least one. [`Outbox::written`] must follow.
+    Frames(Vec<Frame>),
+    /// A ping is due, and nothing else waits.
+    Ping,
+    /// Nothing waits and nothing will: close.
+    Close(Closing),
+    /// Nothing waits.
+    Nothing,
+}
+
+/// See the module's description.
+#[derive(Debug)]
+pub struct Outbox {
+    codec: Codec,
+    limits: OutboxLimits,
+    queue: Mutex<Queue>,
+    /// Wakes the writer: frames came into an empty queue, or the outbox is closing.
+    filled: Notify,
+    /// Wakes the reader: the outbox is closing.
+    closing: Notify,
+    /// Wakes a writer that is stuck in a write: the connection was evicted.
+    evicted: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    frames: VecDeque<(Frame, Share)>,
+    live_bytes: usize,
+    snapshot_bytes: usize,
+    /// Bytes taken but not yet written, in the two shares.
+    writing: (usize, usize),
+    /// Subscriptions in the midst of a snapshot of several parts.
+    snapshotting: Vec<SubId>,
+    /// Subscriptions ended by the drain that the session has not yet been told of.
+    ended: Vec<SubId>,
+    ping: bool,
+    closing: Option<Closing>,
+    evicted: bool,
+}
+
+impl Outbox {
+    /// An empty outbox.
+    #[must_use]
+    pub fn new(codec: Codec, limits: OutboxLimits) -> Self {
+        Self {
+            codec,
+            limits,
+            queue: Mutex::default(),
+            filled: Notify::new(),
+            closing: Notify::new(),
+            evicted: Notify::new(),
+        }
+    }
+
+    /// The connection's codec.
+    #[must_use]
+    pub fn codec(&self) -> Codec {
+        self.codec
+    }
+
+    /// Queues a frame, or evicts the connection when it does not fit. A frame larger than the bound still goes into
+    /// an otherwise empty outbox: one large row must be able to travel.
+    pub fn push(&self, frame: Frame, share: Share) -> Pushed {
+        self.push_locked(&mut self.queue.lock(), frame, share)
+    }
+
+    /// Queues a batch's frame. `seq` 0 and the parts that follow it up to the one without `more` are a snapshot.
+    pub fn push_batch(&self, frame: Frame, sub: SubId, seq_is_first: bool, more: bool) -> Pushed {
+        let mut queue = self.queue.lock();
+        let position = queue.snapshotting.iter().position(|other| *other == sub);
+        let share = if seq_is_first || position.is_some() { Share::Snapshot } else { Share::Live };
+        match position {
+            None if seq_is_first && more => queue.snapshotting.push(sub),
+            Some(position) if !more => {
+                queue.snapshotting.swap_remove(position);
+            }
+            _ => {}
+        }
+        self.push_locked(&mut queue, frame, share)
+    }
+
+    fn push_locked(&self, queue: &mut Queue, frame: Frame, share: Share) -> Pushed {
+        if queue.closing.is_some() {
+            return Pushed::Dropped;
+        }
+        let (bytes, bound) = match share {
+            Share::Live => (&mut queue.live_bytes, self.limits.bytes_max),
+            Share::Snapshot => (&mut queue.snapshot_bytes, self.limits.snapshot_bytes_max),
+        };
+        if *bytes > 0 && *bytes + frame.len() > bound {
+            let setting = match share {
+                Share::Live => "limits.outbox_bytes_max",
+                Share::Snapshot => "limits.snapshot_backlog_bytes_max",
+            };
+            self.evict_locked(queue, setting, frame.at);
+            return Pushed::Evicted;
+        }
+        *bytes += frame.len();
+        let was_empty = queue.frames.is_empty();
+        queue.frames.push_back((frame, share));
+        if was_empty {
+            self.filled.notify_one();
+        }
+        Pushed::Queued
+    }
+
+    fn evict_locked(&self, queue: &mut Queue, setting: &str, at: Instant) {
+        let text = format!("more waits for this client than {setting} allows; reconnect and resume");
+        let message = goaway(ErrorCode::SlowClient, &text, self.limits.retry_after);
+        queue.frames.clear();
+        (queue.live_bytes, queue.snapshot_bytes) = queue.writing;
+        let frame = Frame::message(self.codec, &message, at);
+        queue.live_bytes += frame.len();
+        queue.frames.push_back((frame, Share::Live));
+        queue.closing = Some(Closing { code: 1013, reason: "slow_client".to_owned() });
+        queue.evicted = true;
+        self.filled.notify_one();
+        self.closing.notify_one();
+        self.evicted.notify_one();
+    }
+
+    /// Closes after what waits is written; later frames are dropped. Only the first close counts.
+    pub fn close(&self, last: Option<Frame>, code: u16, reason: impl Into<String>) {
+        let mut queue = self.queue.lock();
+        if queue.closing.is_some() {
+            return;
+        }
+        if let Some(frame) = last {
+            queue.live_bytes += frame.len();
+            queue.frames.push_back((frame, Share::Live));
+        }
+        let mut reason = reason.into();
+        while reason.len() > 123 {
+            reason.pop();
+        }
+        queue.closing = Some(Closing { code, reason });
+        self.filled.notify_one();
+        self.closing.notify_one();
+    }
+
+    /// Takes waiting frames up to `bytes_max` (at least one), or tells how to close.
+    #[must_use]
+    pub fn take(&self, bytes_max: usize) -> Taken {
+        let mut queue = self.queue.lock();
+        let mut taken = Vec::new();
+        let mut bytes = 0;
+        while let Some((frame, share)) = queue.frames.front() {
+            let (length, share) = (frame.len(), *share);
+            if !taken.is_empty() && bytes + length > bytes_max {
+                break;
+            }
+            bytes += length;
+            match share {
+                Share::Live => queue.writing.0 += length,
+                Share::Snapshot => queue.writing.1 += length,
+            }
+            taken.extend(queue.frames.pop_front().map(|(frame, _)| frame));
+        }
+        if !taken.is_empty() {
+            return Taken::Frames(taken);
+        }
+        if let Some(closing) = &queue.closing {
+            return Taken::Close(closing.clone());
+        }
+        if std::mem::take(&mut queue.ping) { Taken::Ping } else { Taken::Nothing }
+    }
+
+    /// Has the writer ping the client once it has written what waits.
+    pub fn ping(&self) {
+        self.queue.lock().ping = true;
+        self.filled.notify_one();
+    }
+
+    /// What was taken is written: its bytes no longer count.
+    pub fn written(&self) {
+        let mut queue = self.queue.lock();
+        let (live, snapshot) = std::mem::take(&mut queue.writing);
+        queue.live_bytes -= live;
+        queue.snapshot_bytes -= snapshot;
+        // A burst must not leave its queue's memory with an idle connection.
+        if queue.frames.is_empty() && queue.frames.capacity() > 64 {
+            queue.frames = VecDeque::new();
+        }
+    }
+
+    /// Bytes waiting or being written.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        let queue = self.queue.lock();
+        queue.live_bytes + queue.snapshot_bytes
+    }
+
+    /// Whether the outbox is closing.
+    #[must_use]
+    pub fn is_closing(&self) -> bool {
+        self.queue.lock().closing.is_some()
+    }
+
+    /// Remembers a subscription that the drain ended, for the session.
+    pub fn end_subscription(&self, sub: SubId) {
+        let mut queue = self.queue.lock();
+        if queue.closing.is_none() {
+            queue.ended.push(sub);
+        }
+        queue.snapshotting.retain(|other| *other != sub);
+    }
+
+    /// A subscription ended or restarts; what is left of a half-sent snapshot no longer matters.
+    pub fn forget_snapshot(&self, sub: SubId) {
+        self.queue.lock().snapshotting.retain(|other| *other != sub);
+    }
+
+    /// The subscriptions the drain ended since the last call.
+    #[must_use]
+    pub fn take_ended(&self) -> Vec<SubId> {
+        std::mem::take(&mut self.queue.lock().ended)
+    }
+
+    /// Resolves when [`Outbox::take`] has something. For the writer only.
+    pub async fn filled(&self) {
+        self.filled.notified().await;
+    }
+
+    /// Resolves when the outbox is closing. For the reader only.
+    pub async fn closing(&self) {
+        if self.is_closing() {
+            return;
+        }
+        self.closing.notified().await;
+    }
+
+    /// Resolves when the connection is evicted. For the writer only.
+    pub async fn evicted(&self) {
+        if self.queue.lock().evicted {
+            return;
+        }
+        self.evicted.notified().await;
+    }
+}
+
+/// The newest commit version that some frames release, with the moment the drain handed it over.
+#[must_use]
+pub fn newest_release(frames: &[Frame]) -> Option<(Cv, Instant)> {
+    frames.iter().rev().find_map(|frame| match frame.kind {
+        FrameKind::Progress(cv) => Some((cv, frame.at)),
+        _ => None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytes::Bytes;
+    use smallvec::SmallVec;
+
+    const LIMITS: OutboxLimits =
+        OutboxLimits { bytes_max: 100, snapshot_bytes_max: 50, retry_after: Duration::from_millis(500) };
+
+    fn frame(length: usize) -> Frame {
+        Frame {
+            head: SmallVec::new(),
+            body: Bytes::from(vec![0; length]),
+            kind: FrameKind::Batch,
+            at: Instant::now(),
+        }
+    }
+
+    fn lengths(taken: Taken) -> Vec<usize> {
+        match taken {
+            Taken::Frames(frames) => frames.iter().map(Frame::len).collect(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn it_evicts_at_the_byte_beyond_the_bound_and_not_before() {
+        let outbox = Outbox::new(Codec::Json, LIMITS);
+        assert_eq!(outbox.push(frame(60), Share::Live), Pushed::Queued);
+        assert_eq!(outbox.push(frame(40), Share::Live), Pushed::Queued);
+        assert_eq!(outbox.bytes(), 100);
+        assert_eq!(outbox.push(frame(1), Share::Live), Pushed::Evicted);
+        assert_eq!(outbox.push(frame(1), Share::Live), Pushed::Dropped);
+        let Taken::Frames(frames) = outbox.take(1_000) else { panic!("a goaway waits") };
+        assert_eq!(frames.len(), 1, "what waited is dropped");
+        assert_eq!(frames[0].kind, FrameKind::Other { name: "goaway", last: true });
+        outbox.written();
+        assert!(matches!(outbox.take(1_000), Taken::Close(Closing { code: 1013, .. })));
+    }
+
+    #[test]
+    fn bytes_being_written_count_until_they_are_written() {
+        let outbox = Outbox::new(Codec::Json, LIMITS);
+        outbox.push(frame(100), Share::Live);
+        assert_eq!(lengths(outbox.take(1_000)), [100]);
+        assert_eq!(outbox.bytes(), 100);
+        outbox.written();
+        assert_eq!(outbox.bytes(), 0);
+        assert_eq!(outbox.push(frame(100), Share::Live), Pushed::Queued);
+        let _ = outbox.take(1_000);
+        assert_eq!(outbox.push(frame(1), Share::Live), Pushed::Evicted);
+        let goaway_bytes = outbox.bytes() - 100;
+        outbox.written();
+        assert_eq!(outbox.bytes(), goaway_bytes, "the eviction leaves the accounts straight");
+    }
+
+    #[test]
+    fn frames_are_taken_in_order_up_to_the_target() {
+        let outbox = Outbox::new(Codec::Json, LIMITS);
+        for length in [10, 20, 30, 5] {
+            outbox.push(frame(length), Share::Live);
+        }
+        assert_eq!(lengths(outbox.take(30)), [10, 20]);
+        assert_eq!(lengths(outbox.take(1)), [30], "one always goes");
+        assert_eq!(lengths(outbox.take(30)), [5]);
+        assert!(matches!(outbox.take(30), Taken::Nothing));
+    }
+
+    #[test]
+    fn one_frame_larger_than_the_bound_goes_into_an_empty_outbox() {
+        let outbox = Outbox::new(Codec::Json, LIMITS);
+        assert_eq!(outbox.push(frame(1_000), Share::Live), Pushed::Queued);
+        assert_eq!(outbox.push(frame(1), Share::Live), Pushed::Evicted);
+    }
+
+    #[test]
+    fn snapshots_count_against_their_own_bound() {
+        let outbox = Outbox::new(Codec::Json, LIMITS);
+        let (one, two) = (SubId(1), SubId(2));
+        assert_eq!(outbox.push(frame(90), Share::Live), Pushed::Queued);
+        assert_eq!(outbox.push_batch(frame(20), one, true, true), Pushed::Queued);
+        assert_eq!(outbox.push_batch(frame(20), one, false, true), Pushed::Queued);
+        assert_eq!(outbox.push_batch(frame(10), one, false, false), Pushed::Queued);
+        assert_eq!(outbox.push_batch(frame(10), two, false, false), Pushed::Queued);
+        assert_eq!(
+            outbox.push_batch(frame(1), one, false, false),
+            Pushed::Evicted,
+            "live again after its last part"
+        );
+    }
+
+    #[test]
+    fn a_snapshot_beyond_its_bound_evicts() {
+        let outbox = Outbox::new(Codec::Json, LIMITS);
+        assert_eq!(outbox.push_batch(frame(50), SubId(1), true, true), Pushed::Queued);
+        assert_eq!(outbox.push_batch(frame(1), SubId(1), false, true), Pushed::Evicted);
+    }
+
+    #[test]
+    fn a_close_lets_what_waits_go_first() {
+        let outbox = Outbox::new(Codec::Json, LIMITS);
+        outbox.push(frame(1), Share::Live);
+        outbox.close(Some(frame(2)), 1008, "x".repeat(200));
+        outbox.close(None, 1001, "later");
+        assert_eq!(outbox.push(frame(3), Share::Live), Pushed::Dropped);
+        assert_eq!(lengths(outbox.take(1_000)), [1, 2]);
+        let Taken::Close(closing) = outbox.take(1_000) else { panic!("closes") };
+        assert_eq!((closing.code, closing.reason.len()), (1008, 123));
+    }
+}
