@@ -42,7 +42,7 @@ use tidegate_wire::{
     protocol::ErrorCode,
 };
 use tokio::sync::mpsc;
-use xxhash_rust::xxh3::xxh3_64;
+use xxhash_rust::xxh3::xxh3_128;
 
 /// Most commits in one chunk.
 const CHUNK_COMMITS: usize = 256;
@@ -106,7 +106,7 @@ async fn run(
         None => Start { cv: replica.cv(), skip: 0, refused: None, idempotency: None, guard: None },
         Some(key) => {
             let body = source.whole(shared.config.limits.body_bytes_max).await?;
-            let body_hash = xxh3_64(&body);
+            let body_hash = xxh3_128(&body);
             source = Source::buffered(body);
             let guard = shared.key_locks.lock(&key).await;
             resume(&replica, key, body_hash, guard)?
@@ -154,7 +154,7 @@ struct Start {
     skip: u64,
     /// The refusal an earlier attempt ended with.
     refused: Option<(ErrorCode, String)>,
-    idempotency: Option<(String, u64)>,
+    idempotency: Option<(String, u128)>,
     guard: Option<KeyGuard>,
 }
 
@@ -172,10 +172,10 @@ impl Start {
 struct CommitterStart {
     applied: u64,
     cv: Option<Cv>,
-    idempotency: Option<(String, u64)>,
+    idempotency: Option<(String, u128)>,
 }
 
-fn resume(replica: &Replica, key: String, body_hash: u64, guard: KeyGuard) -> Result<Start, ApiError> {
+fn resume(replica: &Replica, key: String, body_hash: u128, guard: KeyGuard) -> Result<Start, ApiError> {
     let entry = replica.idempotency(&key);
     let (skip, cv, refused) = match entry {
         None => (0, replica.cv(), None),
