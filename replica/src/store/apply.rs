@@ -1,8 +1,6 @@
 //! A draft's operations on an editor: the part of a commit that depends on which rows exist. Store thread.
 
-use super::{
-    CommitError, CommitLimits, CommitProblem, Draft, DraftOp, Snapshot, SnapshotEditor,
-};
+use super::{CommitError, CommitLimits, CommitProblem, Draft, DraftOp, Snapshot, SnapshotEditor};
 use std::sync::Arc;
 use tidegate_wire::model::{Row, TableSchema, Value, ValueRef};
 

@@ -155,7 +155,9 @@ pub enum CommitProblem {
         bytes_max: usize,
     },
     /// Part of a body whose earlier part is not recorded, because storing it failed or it is too long ago.
-    #[error("{recorded} commits of the body are recorded, so number {ordinal} cannot come next; send it again")]
+    #[error(
+        "{recorded} commits of the body are recorded, so number {ordinal} cannot come next; send it again"
+    )]
     BodyGap {
         /// How many are recorded.
         recorded: u64,

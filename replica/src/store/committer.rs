@@ -81,9 +81,19 @@ struct Group {
 
 /// An answer that waits for the sync. Commits also hold what is true when that fails.
 enum Answer {
-    Commits { to: oneshot::Sender<CommitsOutcome>, outcome: CommitsOutcome, durable: CommitsOutcome },
-    Tables { to: oneshot::Sender<Result<TablesOutcome, CommitError>>, outcome: Result<TablesOutcome, CommitError> },
-    Mutation { to: oneshot::Sender<MutationOutcome>, outcome: MutationOutcome },
+    Commits {
+        to: oneshot::Sender<CommitsOutcome>,
+        outcome: CommitsOutcome,
+        durable: CommitsOutcome,
+    },
+    Tables {
+        to: oneshot::Sender<Result<TablesOutcome, CommitError>>,
+        outcome: Result<TablesOutcome, CommitError>,
+    },
+    Mutation {
+        to: oneshot::Sender<MutationOutcome>,
+        outcome: MutationOutcome,
+    },
 }
 
 impl Committer {
@@ -232,9 +242,7 @@ impl Committer {
             Some(entry) if entry.refused.is_some() => {
                 Ok(Some(IdempotencyEntry { applied: entry.applied.max(tag.ordinal), ..entry }))
             }
-            _ if recorded < tag.ordinal => {
-                Err(CommitProblem::BodyGap { recorded, ordinal: tag.ordinal })
-            }
+            _ if recorded < tag.ordinal => Err(CommitProblem::BodyGap { recorded, ordinal: tag.ordinal }),
             entry => Ok(entry),
         }
     }
@@ -255,12 +263,8 @@ impl Committer {
         let delta = editor.finish(cv);
         self.append(|out| record::encode_commit(&delta, at, tag, out))?;
         if let Some(tag) = tag {
-            let entry = IdempotencyEntry {
-                body_hash: tag.body_hash,
-                applied: tag.ordinal + 1,
-                cv,
-                refused: None,
-            };
+            let entry =
+                IdempotencyEntry { body_hash: tag.body_hash, applied: tag.ordinal + 1, cv, refused: None };
             self.group.keys.insert(Arc::clone(&tag.key), entry);
         }
         self.advance(delta);
@@ -284,7 +288,12 @@ impl Committer {
     }
 
     /// A refusal ends its body and is remembered with it, so that a repeat gets the same answer.
-    fn record_refusal(&mut self, tag: IdempotencyTag, cv: Cv, refused: CommitError) -> Result<(), CommitError> {
+    fn record_refusal(
+        &mut self,
+        tag: IdempotencyTag,
+        cv: Cv,
+        refused: CommitError,
+    ) -> Result<(), CommitError> {
         self.append(|out| record::encode_outcome(cv, &tag, &refused, out))?;
         let IdempotencyTag { key, body_hash, ordinal } = tag;
         let entry = IdempotencyEntry { body_hash, applied: ordinal, cv, refused: Some(refused) };

@@ -127,11 +127,7 @@ impl Draft {
     }
 
     /// Parses by way of a [`CommitLine`]: slower, and says what is wrong.
-    fn parse_carefully(
-        line: &[u8],
-        snapshot: &Snapshot,
-        limits: &CommitLimits,
-    ) -> Result<Self, CommitError> {
+    fn parse_carefully(line: &[u8], snapshot: &Snapshot, limits: &CommitLimits) -> Result<Self, CommitError> {
         let line: CommitLine = serde_json::from_slice(line)
             .map_err(|error| CommitError::new(super::CommitProblem::Malformed(error.to_string())))?;
         Self::resolve(&line, snapshot, limits)

@@ -1,8 +1,8 @@
 //! The store's handle: opening, writing, reading, listening, closing. Any thread; cheap to clone.
 
 use super::{
-    CommitError, CommitLimits, Delta, Draft, IdempotencyEntry, IdempotencyTag, IndexError, IndexId, IndexSpec,
-    ReplayError, Snapshot,
+    CommitError, CommitLimits, Delta, Draft, IdempotencyEntry, IdempotencyTag, IndexError, IndexId,
+    IndexSpec, ReplayError, Snapshot,
     committer::{Committer, Shared, Submission},
     idempotency::IdempotencyKeys,
     journal::Journal,
@@ -373,10 +373,7 @@ impl Store {
         }
     }
 
-    async fn submit<T>(
-        &self,
-        make: impl FnOnce(oneshot::Sender<T>) -> Submission,
-    ) -> Result<T, StoreClosed> {
+    async fn submit<T>(&self, make: impl FnOnce(oneshot::Sender<T>) -> Submission) -> Result<T, StoreClosed> {
         let (sender, receiver) = oneshot::channel();
         self.inner.submissions.send(make(sender)).await.map_err(|_| StoreClosed)?;
         receiver.await.map_err(|_| StoreClosed)

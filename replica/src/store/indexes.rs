@@ -198,9 +198,7 @@ fn check(spec: &IndexSpec, snapshot: &Snapshot) -> Result<(), IndexError> {
     let table = snapshot.table(spec.table).ok_or(IndexError::UnknownTable(spec.table.0))?;
     let columns = table.schema().columns.len();
     match spec.columns.iter().find(|(column, _)| *column >= columns) {
-        Some(&(column, _)) => {
-            Err(IndexError::UnknownColumn { table: table.schema().name.clone(), column })
-        }
+        Some(&(column, _)) => Err(IndexError::UnknownColumn { table: table.schema().name.clone(), column }),
         None => Ok(()),
     }
 }

@@ -96,12 +96,7 @@ impl Published {
     /// When it does not start from the newest snapshot (`log_is_gapless`).
     pub(super) fn publish(&self, delta: &Arc<Delta>, closing: &AtomicBool) {
         let newest = self.newest.load_full();
-        assert!(
-            Arc::ptr_eq(&delta.from, &newest),
-            "log_is_gapless: {} after {}",
-            delta.to.cv(),
-            newest.cv()
-        );
+        assert!(Arc::ptr_eq(&delta.from, &newest), "log_is_gapless: {} after {}", delta.to.cv(), newest.cv());
         let (listeners, dropped) = {
             let mut state = self.state.lock();
             self.newest.store(Arc::clone(&delta.to));
@@ -128,7 +123,8 @@ impl Published {
         state.kept_bytes += *bytes;
         state.kept.push_back((Arc::clone(&delta.to), 0));
         let mut dropped = Vec::new();
-        while state.kept.len() > self.kept_max || (state.kept_bytes > self.bytes_max && state.kept.len() > 1) {
+        while state.kept.len() > self.kept_max || (state.kept_bytes > self.bytes_max && state.kept.len() > 1)
+        {
             let (snapshot, bytes) = state.kept.pop_front().expect("more than one");
             state.kept_bytes -= bytes;
             dropped.push(snapshot);
@@ -166,7 +162,8 @@ fn bytes_replaced(delta: &Delta) -> u64 {
     for changes in &delta.tables {
         let Some(table) = delta.from.table(changes.table) else { continue };
         let trees = 1 + table.indexes().count() as u64;
-        let copied = (changes.rows.len() as u64 * NODE_COPY_BYTES).min(table.rows().len() as u64 * ENTRY_BYTES);
+        let copied =
+            (changes.rows.len() as u64 * NODE_COPY_BYTES).min(table.rows().len() as u64 * ENTRY_BYTES);
         let rows = changes.rows.iter().filter_map(|change| change.old.as_ref());
         bytes += trees * copied + rows.map(|row| row.as_bytes().len() as u64).sum::<u64>();
     }

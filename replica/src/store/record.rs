@@ -179,9 +179,7 @@ pub(super) fn decode(payload: &[u8]) -> Result<Record, RecordError> {
             Record::Commit { cv, at, idempotency, changes }
         }
         KIND_TABLES => Record::Tables { cv, schemas: reader.json("table schemas")? },
-        KIND_OUTCOME => {
-            Record::Outcome { cv, idempotency: reader.tag()?, refused: reader.json("refusal")? }
-        }
+        KIND_OUTCOME => Record::Outcome { cv, idempotency: reader.tag()?, refused: reader.json("refusal")? },
         _ => return Err(RecordError::Malformed { part: "kind" }),
     };
     if reader.rest.is_empty() { Ok(record) } else { Err(RecordError::Malformed { part: "end" }) }

@@ -188,9 +188,11 @@ fn checked(snapshot: &Snapshot, change: RecordedChange) -> Result<Write, RecordE
         RecordedChange::Deleted(_, key) => (key, None, true),
         RecordedChange::Inserted(_, row) | RecordedChange::Updated(_, row)
             if row.len() != schema.columns.len()
-                || schema.columns.iter().zip(row.cells()).any(|(column, cell)| match cell.column_type() {
-                    None => !column.nullable,
-                    Some(ty) => ty != column.ty,
+                || schema.columns.iter().zip(row.cells()).any(|(column, cell)| {
+                    match cell.column_type() {
+                        None => !column.nullable,
+                        Some(ty) => ty != column.ty,
+                    }
                 }) =>
         {
             return refuse("a row is not of the table's columns");

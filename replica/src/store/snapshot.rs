@@ -144,7 +144,8 @@ impl SnapshotEditor {
         self.to.cv = cv;
         // Key order makes everything downstream deterministic for one commit. The sort is stable, so of the edits of
         // one key the first has the row before the commit, and the last the row after it.
-        self.changes.sort_by(|(a_table, a), (b_table, b)| a_table.cmp(b_table).then_with(|| a.key.cmp(&b.key)));
+        self.changes
+            .sort_by(|(a_table, a), (b_table, b)| a_table.cmp(b_table).then_with(|| a.key.cmp(&b.key)));
         let mut tables: Vec<TableChanges> = Vec::new();
         let mut changes = self.changes.into_iter().peekable();
         while let Some((table, mut change)) = changes.next() {

@@ -16,10 +16,7 @@ pub fn client_mutations_schema() -> TableSchema {
     let column = |name: &str, ty| ColumnSchema { name: name.to_owned(), ty, nullable: false };
     TableSchema {
         name: CLIENT_MUTATIONS_NAME.to_owned(),
-        columns: vec![
-            column("client_id", ColumnType::Text),
-            column("last_mutation_id", ColumnType::Int8),
-        ],
+        columns: vec![column("client_id", ColumnType::Text), column("last_mutation_id", ColumnType::Int8)],
         primary_key: vec![0],
     }
 }
