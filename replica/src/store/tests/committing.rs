@@ -50,7 +50,7 @@ fn a_refused_commit_leaves_nothing() {
     ] {
         let outcome = write(&store, &[ops]);
         let error = outcome.refused.expect("a refusal");
-        assert!(error.op.expect("an operation") > 0);
+        assert!(error.place.op.expect("an operation") > 0);
         assert_eq!(contents(&store.snapshot()), before);
     }
 }
@@ -172,7 +172,7 @@ fn mutations_apply_once_in_order_and_refusals_advance_the_id() {
     // Refused by the rows, then by resolving; the operations before the refused one leave nothing.
     let ops = format!("{},{}", insert(2, "b"), insert(1, "c"));
     let MutationEffect::Refused(error) = mutate(&store, "c", 2, &ops) else { panic!("a refusal") };
-    assert_eq!((error.code(), error.op), (CommitErrorKind::Conflict, Some(1)));
+    assert_eq!((error.code(), error.place.op), (CommitErrorKind::Conflict, Some(1)));
     let MutationEffect::Refused(error) = mutate(&store, "c", 3, r#"{"delete":"none","key":{}}"#) else {
         panic!("a refusal")
     };
