@@ -264,6 +264,10 @@ fn head(line: &[u8]) -> Head {
     struct Peek {
         tables: Option<IgnoredAny>,
     }
+    // The parser would take a list for a `Peek` as well.
+    if line.first() != Some(&b'{') {
+        return Head::Commit;
+    }
     match serde_json::from_slice(line) {
         Ok(Peek { tables: Some(_) }) => Head::Tables,
         Err(error) if error.is_eof() => Head::Cut,
