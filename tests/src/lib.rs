@@ -1,1 +1,14 @@
-//! Placeholder.
+//! What the whole-system tests are made of.
+//!
+//! * [`oracle`] holds a database in memory and answers a query by brute force. It shares no code with the engine, so
+//!   that agreement between the two means something.
+//! * [`workload`] makes schemas, rows, commits, queries and subscribers from a seed.
+//! * [`conformance`] reads the recorded nested-query cases, where they are present.
+//!
+//! Everything is spoken in the JSON forms of the outside interfaces: commits, queries, arguments and results are
+//! [`serde_json::Value`]s. Nothing here starts a thread, reads a clock or does I/O, except `conformance`, which reads
+//! files.
+
+pub mod conformance;
+pub mod oracle;
+pub mod workload;

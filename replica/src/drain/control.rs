@@ -4,6 +4,7 @@ use crate::{
     query::Output,
     worker::{BindingId, Fault, QueryId, WorkerId},
 };
+use crossbeam_channel::Sender;
 use std::sync::Arc;
 use tidegate_wire::model::{Cv, Epoch, PlaceMask, Row, SubId};
 
@@ -20,6 +21,19 @@ pub struct StandingRow {
     pub places: PlaceMask,
     /// The store's row.
     pub row: Row,
+}
+
+/// One binding's maintained result, for [`Control::Inspect`].
+#[derive(Clone, Debug)]
+pub struct Inspected {
+    /// The family.
+    pub query: QueryId,
+    /// The binding.
+    pub binding: BindingId,
+    /// The commit version of the result.
+    pub cv: Cv,
+    /// The result, each row once.
+    pub rows: Vec<StandingRow>,
 }
 
 /// Sent by the coordinator over the drain's bounded queue, in order.
@@ -90,6 +104,20 @@ pub enum Control {
         epoch: Epoch,
         /// What the client still holds, when it resumes: seq 0 is then the difference from it.
         resume: Option<Vec<StandingRow>>,
+    },
+    /// One subscription is faulted and detached; its binding goes on.
+    FaultSubscriber {
+        /// The connection.
+        conn: ConnId,
+        /// The client's number for it.
+        sub: SubId,
+        /// What the client is told.
+        fault: Fault,
+    },
+    /// Every hydrated binding's result is wanted for a comparison.
+    Inspect {
+        /// Where the results go; one message.
+        reply: Sender<Vec<Inspected>>,
     },
     /// A subscription ends without a word to the client.
     Detach {

@@ -3,39 +3,66 @@
 //! Every method may be called from any thread. Those marked `async` may be awaited from any Tokio task; the others
 //! marked "blocking" belong on a blocking thread.
 
+mod check;
+mod fresh;
+mod named;
 pub mod options;
+mod owner;
+mod prepare;
+mod registry;
 pub mod request;
+mod start;
 pub mod status;
+mod subscribe;
+mod write;
 
 pub use options::ReplicaOptions;
 pub use request::{
     CommitOutcome, CommitRefusal, CommitRefusalKind, Idempotency, IdempotencyEntry, MutationOutcome,
     NamedQuery, PreparedQuery, QueryRequest, QuerySource, ResumePoint, Rows,
 };
+pub use start::StartError;
 pub use status::{CheckReport, Difference, QueryStatus, Status, WorkerStatus};
 
 use crate::{
-    drain::{ConnId, Sink},
-    query::QueryError,
-    store::Snapshot,
+    drain::{ConnId, Control, DrainHandle, Sink},
+    query::{QueryError, QueryErrorKind, nest::nest},
+    store::{CommitError, CommitLimits, Commits, Draft, Snapshot, Store},
+    worker::WorkerHandle,
 };
+use named::NamedFile;
+use parking_lot::Mutex;
+use registry::Registry;
 use serde_json::{Map, Value as Json};
-use std::sync::Arc;
+use std::{
+    sync::{Arc, atomic::AtomicU64},
+    thread::JoinHandle,
+};
 use tidegate_wire::model::{
     Cv, Epoch, SubId, TableSchema,
     commit::{CommitLine, RowOp},
 };
 
-/// Why a replica cannot start.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct StartError(pub String);
-
 /// See the module's description. Cloning shares it.
 #[derive(Clone)]
-pub struct Replica {}
+pub struct Replica {
+    inner: Arc<Inner>,
+}
 
-#[allow(missing_docs, unused_variables, clippy::unused_async, clippy::unimplemented)]
+struct Inner {
+    options: ReplicaOptions,
+    store: Store,
+    drain: DrainHandle,
+    workers: Vec<WorkerHandle>,
+    registry: Mutex<Registry>,
+    named_file: NamedFile,
+    next_query: AtomicU64,
+    next_binding: AtomicU64,
+    next_epoch: AtomicU64,
+    /// The threads to join at shutdown, workers before the drain.
+    threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
 impl Replica {
     /// Opens the store (replaying its log, with progress in bytes read of bytes in all), starts workers and drain.
     ///
@@ -46,29 +73,42 @@ impl Replica {
         sink: Box<dyn Sink + Send>,
         on_progress: impl FnMut(u64, u64),
     ) -> Result<Self, StartError> {
-        unimplemented!()
+        Ok(Self { inner: start::start(options, sink, on_progress)? })
     }
 
     /// Stops taking work, lets the drain deliver what is under way, joins all threads. Blocking.
     pub fn shutdown(&self) {
-        unimplemented!()
+        self.inner.shutdown();
     }
 
     /// The newest commit version.
     #[must_use]
     pub fn cv(&self) -> Cv {
-        unimplemented!()
+        self.inner.store.snapshot().cv()
     }
 
     /// All tables at the newest commit version.
     #[must_use]
     pub fn snapshot(&self) -> Arc<Snapshot> {
-        unimplemented!()
+        self.inner.store.snapshot()
+    }
+
+    /// Parses one line of a commit stream against the tables there are now.
+    ///
+    /// # Errors
+    /// Every refusal that does not depend on which rows exist.
+    pub fn draft(&self, line: &[u8]) -> Result<Draft, CommitError> {
+        Draft::parse(line, &self.inner.store.snapshot(), &self.inner.limits())
+    }
+
+    /// Applies drafted commits in order up to the first that is refused; returns when those applied are durable.
+    pub async fn commit_drafts(&self, commits: Commits) -> CommitOutcome {
+        self.inner.commit(commits).await
     }
 
     /// Applies commits in order up to the first that is refused; returns when those applied are durable.
     pub async fn commit(&self, lines: &[CommitLine], idempotency: Option<Idempotency>) -> CommitOutcome {
-        unimplemented!()
+        self.inner.commit_lines(lines, idempotency).await
     }
 
     /// Creates the tables that are missing (one commit version if there are any).
@@ -76,18 +116,25 @@ impl Replica {
     /// # Errors
     /// `conflict` when a table exists with other columns or another key; then nothing changes.
     pub async fn create_tables(&self, tables: Vec<TableSchema>) -> Result<Cv, CommitRefusal> {
-        unimplemented!()
+        let outcome = self.inner.store.create_tables(tables).await?;
+        outcome.map(|created| created.cv).map_err(|error| CommitRefusal::from(&error))
     }
 
     /// What is remembered of an idempotency key.
     #[must_use]
     pub fn idempotency(&self, key: &str) -> Option<IdempotencyEntry> {
-        unimplemented!()
+        let entry = self.inner.store.idempotency_entry(key)?;
+        Some(IdempotencyEntry {
+            body_hash: entry.body_hash,
+            applied: entry.applied,
+            cv: entry.cv,
+            refused: entry.refused.as_ref().map(CommitRefusal::from),
+        })
     }
 
     /// Applies one mutation of a client, exactly once and in order.
     pub async fn mutate(&self, client_id: &str, id: u64, ops: &[RowOp]) -> MutationOutcome {
-        unimplemented!()
+        self.inner.mutate(client_id, id, ops).await
     }
 
     /// Looks up names and checks types and arguments; `claims` are those of the connection's token.
@@ -99,17 +146,20 @@ impl Replica {
         request: &QueryRequest,
         claims: &Map<String, Json>,
     ) -> Result<PreparedQuery, QueryError> {
-        unimplemented!()
+        self.inner.prepare(request, claims)
     }
 
     /// Announces a connection; the sink must know it already.
+    #[expect(clippy::unused_async, reason = "callers await every step of a connection's life alike")]
     pub async fn connect(&self, conn: ConnId) {
-        unimplemented!()
+        // After shutdown the drain is gone, and nobody connects any more.
+        let _ = self.inner.drain.control(Control::Connect { conn });
     }
 
     /// Forgets a connection and its subscriptions.
+    #[expect(clippy::unused_async, reason = "callers await every step of a connection's life alike")]
     pub async fn disconnect(&self, conn: ConnId) {
-        unimplemented!()
+        self.inner.disconnect(conn);
     }
 
     /// Starts a subscription; the drain then calls the sink's `subscribed` with the epoch returned here, followed
@@ -124,12 +174,13 @@ impl Replica {
         query: &PreparedQuery,
         resume: Option<ResumePoint>,
     ) -> Result<Epoch, QueryError> {
-        unimplemented!()
+        self.inner.subscribe(conn, sub, query, resume).await
     }
 
     /// Ends a subscription.
+    #[expect(clippy::unused_async, reason = "callers await every step of a connection's life alike")]
     pub async fn unsubscribe(&self, conn: ConnId, sub: SubId) {
-        unimplemented!()
+        self.inner.unsubscribe(conn, sub);
     }
 
     /// Registers or replaces a named query. A replaced query's subscribers are told `query_removed`.
@@ -137,24 +188,25 @@ impl Replica {
     /// # Errors
     /// As [`Replica::prepare`]; then the old one stays.
     pub async fn put_query(&self, query: NamedQuery) -> Result<(), QueryError> {
-        unimplemented!()
+        self.inner.put_query(query, true).await
     }
 
     /// Removes a named query; whether there was one.
+    #[expect(clippy::unused_async, reason = "the counterpart of `put_query`")]
     pub async fn delete_query(&self, name: &str) -> bool {
-        unimplemented!()
+        self.inner.delete_query(name)
     }
 
     /// A named query's definition and state.
     #[must_use]
     pub fn query(&self, name: &str) -> Option<(NamedQuery, QueryStatus)> {
-        unimplemented!()
+        self.inner.query(name)
     }
 
     /// All named queries, by name.
     #[must_use]
     pub fn queries(&self) -> Vec<(NamedQuery, QueryStatus)> {
-        unimplemented!()
+        self.inner.queries()
     }
 
     /// A query's result at the newest commit version, computed from scratch, ordered and nested. Blocking.
@@ -162,18 +214,31 @@ impl Replica {
     /// # Errors
     /// `query_faulted` when evaluating it fails.
     pub fn rows(&self, query: &PreparedQuery) -> Result<Rows, QueryError> {
-        unimplemented!()
+        let snapshot = self.inner.store.snapshot();
+        let standing = fresh::standing_rows(&query.resolved, &snapshot, self.inner.options.deadline)?;
+        let rows = nest(&query.output, standing.iter().map(|row| (row.table, row.places, &row.row)));
+        Ok(Rows { cv: snapshot.cv(), rows })
     }
 
     /// Compares every maintained result with the query run from scratch at the same commit version. Blocking.
     #[must_use]
     pub fn check(&self) -> CheckReport {
-        unimplemented!()
+        self.inner.check()
     }
 
     /// Positions, queues and counts.
     #[must_use]
     pub fn status(&self) -> Status {
-        unimplemented!()
+        self.inner.status()
     }
+}
+
+impl Inner {
+    fn limits(&self) -> CommitLimits {
+        CommitLimits { ops_max: self.options.commit_ops_max, ..CommitLimits::default() }
+    }
+}
+
+fn not_ready(error: impl std::fmt::Display) -> QueryError {
+    QueryError::new(QueryErrorKind::NotReady, error.to_string())
 }

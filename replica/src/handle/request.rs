@@ -1,9 +1,12 @@
 //! What goes into a replica and what comes back.
 
-use crate::query::Output;
+use crate::{
+    query::{Output, Resolved},
+    store::{CommitError, CommitErrorKind, StoreClosed},
+};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use tidegate_wire::model::{ColumnType, Cv, Fingerprint};
 
 /// Covers a body of several commits: a repeat applies only what is not applied yet.
@@ -12,7 +15,7 @@ pub struct Idempotency {
     /// The client's key.
     pub key: String,
     /// Hash of the whole body.
-    pub body_hash: u64,
+    pub body_hash: u128,
     /// Position in the body of the first commit given here, counting commits from 0.
     pub ordinal: u64,
 }
@@ -21,7 +24,7 @@ pub struct Idempotency {
 #[derive(Clone, Debug, PartialEq)]
 pub struct IdempotencyEntry {
     /// Hash of the body.
-    pub body_hash: u64,
+    pub body_hash: u128,
     /// How many of its commits are applied.
     pub applied: u64,
     /// The commit version of the last.
@@ -61,6 +64,35 @@ pub enum CommitRefusalKind {
     ReadOnly,
     /// The log cannot be written now.
     NotReady,
+    /// A defect of the server's own.
+    Internal,
+}
+
+impl From<CommitErrorKind> for CommitRefusalKind {
+    fn from(kind: CommitErrorKind) -> Self {
+        match kind {
+            CommitErrorKind::UnknownTable => Self::UnknownTable,
+            CommitErrorKind::UnknownColumn => Self::UnknownColumn,
+            CommitErrorKind::TypeMismatch => Self::TypeMismatch,
+            CommitErrorKind::Conflict => Self::Conflict,
+            CommitErrorKind::BadMessage => Self::BadMessage,
+            CommitErrorKind::Forbidden => Self::Forbidden,
+            CommitErrorKind::NotReady => Self::NotReady,
+            CommitErrorKind::Internal => Self::Internal,
+        }
+    }
+}
+
+impl From<&CommitError> for CommitRefusal {
+    fn from(error: &CommitError) -> Self {
+        Self { kind: error.code().into(), message: error.to_string() }
+    }
+}
+
+impl From<StoreClosed> for CommitRefusal {
+    fn from(closed: StoreClosed) -> Self {
+        Self { kind: CommitRefusalKind::NotReady, message: closed.to_string() }
+    }
 }
 
 /// Why a commit was refused. It changed nothing.
@@ -108,6 +140,9 @@ pub enum QuerySource {
 pub struct PreparedQuery {
     /// What of its rows travels.
     pub output: Arc<Output>,
+    pub(super) resolved: Resolved,
+    pub(super) name: Option<String>,
+    pub(super) idle_ttl: Option<Duration>,
 }
 
 /// What a client still holds.

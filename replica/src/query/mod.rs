@@ -1,7 +1,15 @@
 //! Queries with names resolved and types checked, and the shapes they share.
 
 pub mod error;
+mod expression;
+mod layout;
+pub mod nest;
 pub mod output;
+pub mod resolve;
+pub mod shape;
 
 pub use error::{QueryError, QueryErrorKind};
+pub use expression::Parameters;
 pub use output::{Output, OutputTable};
+pub use resolve::{Resolved, resolve};
+pub use shape::Shape;

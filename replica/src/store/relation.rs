@@ -49,6 +49,12 @@ impl Relation {
         self.indexes.iter().find(|(own, ..)| *own == id).map(|(.., tree)| tree)
     }
 
+    /// The rows by the key of the index that `spec` describes, or `None` when this version of the table lacks it.
+    #[must_use]
+    pub fn index_by(&self, spec: &Arc<IndexSpec>) -> Option<&Tree<Row>> {
+        self.indexes.iter().find(|(_, own, _)| Arc::ptr_eq(own, spec) || own == spec).map(|(.., tree)| tree)
+    }
+
     /// Ids and specifications of the indexes.
     pub fn indexes(&self) -> impl Iterator<Item = (IndexId, &Arc<IndexSpec>)> {
         self.indexes.iter().map(|(id, spec, _)| (*id, spec))
@@ -82,7 +88,7 @@ impl Relation {
         if let Some(old) = &old {
             self.row_bytes -= old.as_bytes().len() as u64;
         }
-        let mut buffer = Vec::with_capacity(64);
+        let mut buffer = Vec::new();
         for (_, spec, tree) in &mut self.indexes {
             match (&old, new) {
                 (Some(old), new) if !new.is_some_and(|new| spec.same_key(old, new)) => {

@@ -42,6 +42,31 @@ impl Snapshot {
         self.tables.iter().enumerate().map(|(index, table)| (TableId(index as u32), table.as_ref()))
     }
 
+    /// Creates a table in place, for a replay that nobody watches.
+    ///
+    /// # Panics
+    /// When a table of that name exists; callers check first.
+    pub(super) fn create_in_place(&mut self, schema: TableSchema) -> TableId {
+        let id = TableId(u32::try_from(self.tables.len()).expect("fewer than 2^32 tables"));
+        let previous = Arc::make_mut(&mut self.names).insert(schema.name.clone(), id);
+        assert!(previous.is_none(), "table {} exists", schema.name);
+        self.tables.push(Arc::new(Relation::new(Arc::new(schema))));
+        id
+    }
+
+    /// Writes a row in place, for a replay that nobody watches.
+    ///
+    /// # Panics
+    /// When there is no such table.
+    pub(super) fn set_in_place(&mut self, table: TableId, key: &[u8], new: Option<&Row>) -> Option<Row> {
+        Arc::make_mut(&mut self.tables[table.0 as usize]).set(key, new)
+    }
+
+    /// Steps to the next commit version in place.
+    pub(super) fn advance_in_place(&mut self) {
+        self.cv = self.cv.next();
+    }
+
     /// Encoded bytes of all rows.
     #[must_use]
     pub fn row_bytes(&self) -> u64 {
@@ -54,7 +79,9 @@ impl Snapshot {
 pub struct SnapshotEditor {
     from: Arc<Snapshot>,
     to: Snapshot,
-    changes: HashMap<TableId, HashMap<KeyBytes, (Option<Row>, Option<Row>)>>,
+    /// Every edit in order; one key may occur several times. Netted at the end: most commits are too small for a map
+    /// to pay.
+    changes: Vec<(TableId, RowChange)>,
 }
 
 impl SnapshotEditor {
@@ -62,7 +89,7 @@ impl SnapshotEditor {
     #[must_use]
     pub fn new(from: Arc<Snapshot>) -> Self {
         let to = Snapshot::clone(&from);
-        Self { from, to, changes: HashMap::new() }
+        Self { from, to, changes: Vec::new() }
     }
 
     /// The tables as edited so far.
@@ -76,11 +103,7 @@ impl SnapshotEditor {
     /// # Panics
     /// When a table of that name exists; callers check first.
     pub fn create_table(&mut self, schema: TableSchema) -> TableId {
-        let id = TableId(u32::try_from(self.to.tables.len()).expect("fewer than 2^32 tables"));
-        let previous = Arc::make_mut(&mut self.to.names).insert(schema.name.clone(), id);
-        assert!(previous.is_none(), "table {} exists", schema.name);
-        self.to.tables.push(Arc::new(Relation::new(Arc::new(schema))));
-        id
+        self.to.create_in_place(schema)
     }
 
     /// Puts `new` under `key` or removes what is there; returns what was there. Changes are netted per key.
@@ -88,14 +111,9 @@ impl SnapshotEditor {
     /// # Panics
     /// When there is no such table.
     pub fn set(&mut self, table: TableId, key: &[u8], new: Option<Row>) -> Option<Row> {
-        let relation = Arc::make_mut(&mut self.to.tables[table.0 as usize]);
-        let old = relation.set(key, new.as_ref());
-        self.changes
-            .entry(table)
-            .or_default()
-            .entry(KeyBytes::from_slice(key))
-            .and_modify(|change| change.1 = new.clone())
-            .or_insert_with(|| (old.clone(), new));
+        let old = self.to.set_in_place(table, key, new.as_ref());
+        let change = RowChange { key: KeyBytes::from_slice(key), old: old.clone(), new };
+        self.changes.push((table, change));
         old
     }
 
@@ -124,20 +142,26 @@ impl SnapshotEditor {
         let advances = cv == self.from.cv.next() || (cv == self.from.cv && self.changes.is_empty());
         assert!(advances, "log_is_gapless: from {} to {cv}", self.from.cv);
         self.to.cv = cv;
-        let mut tables: Vec<TableChanges> = Vec::with_capacity(self.changes.len());
-        for (table, changes) in self.changes {
-            let mut rows: Vec<RowChange> = changes
-                .into_iter()
-                .filter(|(_, (old, new))| old != new)
-                .map(|(key, (old, new))| RowChange { key, old, new })
-                .collect();
-            if !rows.is_empty() {
-                // Key order makes everything downstream deterministic for one commit.
-                rows.sort_unstable_by(|a, b| a.key.cmp(&b.key));
-                tables.push(TableChanges { table, rows });
+        // Key order makes everything downstream deterministic for one commit. The sort is stable, so of the edits of
+        // one key the first has the row before the commit, and the last the row after it.
+        self.changes
+            .sort_by(|(a_table, a), (b_table, b)| a_table.cmp(b_table).then_with(|| a.key.cmp(&b.key)));
+        let mut tables: Vec<TableChanges> = Vec::new();
+        let mut changes = self.changes.into_iter().peekable();
+        while let Some((table, mut change)) = changes.next() {
+            while let Some((_, later)) =
+                changes.next_if(|(next, later)| *next == table && later.key == change.key)
+            {
+                change.new = later.new;
+            }
+            if change.old == change.new {
+                continue;
+            }
+            match tables.last_mut().filter(|last| last.table == table) {
+                Some(last) => last.rows.push(change),
+                None => tables.push(TableChanges { table, rows: vec![change] }),
             }
         }
-        tables.sort_unstable_by_key(|changes| changes.table);
         Delta { from: self.from, to: Arc::new(self.to), tables }
     }
 }

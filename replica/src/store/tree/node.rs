@@ -10,8 +10,9 @@ use super::keys::{Keys, clone_with_room, insert_with_room};
 /// Entries of a leaf, at most. A commit that changes one entry copies its leaf and touches the reference count of every
 /// value in it, so small leaves make commits cheap; large ones spread the node's fixed cost over more entries.
 pub(super) const LEAF_ENTRIES_MAX: usize = 32;
-/// Children of an inner node, at most; chosen like the leaf's limit.
-pub(super) const INNER_CHILDREN_MAX: usize = 32;
+/// Children of an inner node, at most. Higher than the leaf's limit: inner nodes are few and mostly cached, so copying
+/// them costs less than one more level on the way down.
+pub(super) const INNER_CHILDREN_MAX: usize = 64;
 /// Key bytes of a node above which it splits early, so that long keys do not make copies expensive.
 pub(super) const NODE_KEY_BYTES_MAX: usize = 8 << 10;
 /// Items that every node but the root and those on the right edge holds, whatever the length of its keys.

@@ -254,12 +254,12 @@ fn deep_trees_keep_their_structure() {
         }
         check_structure(&tree);
         assert!(height(&tree) >= 2);
-        for n in (0..COUNT).filter(|n| scattered(*n) % 16 != 0) {
+        for n in (0..COUNT).filter(|n| !scattered(*n).is_multiple_of(16)) {
             assert_eq!(tree.remove(&integer_key(order(n))), Some(n));
         }
         check_structure(&tree);
         for n in 0..COUNT {
-            assert_eq!(tree.get(&integer_key(order(n))).is_some(), scattered(n) % 16 == 0);
+            assert_eq!(tree.get(&integer_key(order(n))).is_some(), scattered(n).is_multiple_of(16));
         }
     }
 }

@@ -1,0 +1,178 @@
+//! The queue of mutations that are not both answered and visible yet.
+//!
+//! Ids are gapless per `client_id` across connections and processes, so none is given before the server's own count,
+//! the subscription 0, was seen. Every connection sends again from the first mutation in the queue; the server
+//! acknowledges without effect what it has applied already.
+
+use super::effect::Effect;
+use crate::error::{Fault, MutationError};
+use std::collections::VecDeque;
+use tidegate_wire::{
+    model::{Cv, commit::RowOp},
+    protocol::{
+        ClientMessage, ErrorCode,
+        client::{Mutation, Push},
+        server::PushResult,
+    },
+};
+
+/// Most mutations gathered in one `push` when they are sent again.
+const MUTATIONS_PER_PUSH: usize = 100;
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Mutations {
+    queue: VecDeque<Pending>,
+    queue_max: usize,
+    next_ticket: u64,
+    /// The last id that was given, by this process or before it; `None` before the server's count was seen.
+    last_id: Option<u64>,
+    /// The last id that is in the released state.
+    confirmed: u64,
+    /// The cv of the release that confirmed it.
+    confirmed_cv: Cv,
+    /// Whether this connection has shown the server's count, so that mutations may be sent.
+    ready: bool,
+}
+
+#[derive(Debug)]
+struct Pending {
+    ticket: u64,
+    id: Option<u64>,
+    ops: Vec<RowOp>,
+    answer: Option<Answer>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Answer {
+    Applied,
+    Refused,
+}
+
+impl Mutations {
+    pub(crate) fn new(queue_max: usize) -> Self {
+        Self {
+            queue: VecDeque::new(),
+            queue_max,
+            next_ticket: 1,
+            last_id: None,
+            confirmed: 0,
+            confirmed_cv: Cv(0),
+            ready: false,
+        }
+    }
+
+    /// Queues a mutation, and sends it when the connection is ready; returns its ticket.
+    pub(crate) fn push(&mut self, ops: Vec<RowOp>, effects: &mut Vec<Effect>) -> Result<u64, MutationError> {
+        if self.queue.len() >= self.queue_max {
+            return Err(MutationError::QueueFull { max: self.queue_max });
+        }
+        let ticket = self.next_ticket;
+        self.next_ticket += 1;
+        self.queue.push_back(Pending { ticket, id: None, ops, answer: None });
+        if self.ready {
+            self.send_from(self.queue.len() - 1, effects);
+        }
+        Ok(ticket)
+    }
+
+    /// The id of a mutation in the queue, once it has one.
+    pub(crate) fn id(&self, ticket: u64) -> Option<u64> {
+        self.queue.iter().find(|pending| pending.ticket == ticket)?.id
+    }
+
+    /// The connection ended.
+    pub(crate) fn disconnect(&mut self) {
+        self.ready = false;
+    }
+
+    /// The server's count on this connection: its last id of this client, released or not. `None` when the server
+    /// cannot tell, so that what is sent shows why.
+    pub(crate) fn counted(&mut self, last: Option<u64>, effects: &mut Vec<Effect>) {
+        if self.ready {
+            return;
+        }
+        self.ready = true;
+        let last = last.or(self.last_id).unwrap_or(0);
+        let first = self.queue.iter().find_map(|pending| pending.id);
+        if first.is_some_and(|first| last + 1 < first) {
+            // The server has lost what it once confirmed (another database, or one restored): the queue starts
+            // over from its count, or nothing would ever be taken again.
+            self.queue.retain(|pending| pending.answer != Some(Answer::Refused));
+            self.queue.iter_mut().for_each(|pending| (pending.id, pending.answer) = (None, None));
+            self.confirmed = last;
+            self.last_id = Some(last);
+        } else {
+            // Ids given before the connection was lost stand; without any, the server's count goes on.
+            self.last_id = Some(first.and(self.last_id).unwrap_or(last).max(last));
+            self.confirmed = self.confirmed.min(last);
+        }
+        self.send_from(0, effects);
+    }
+
+    /// The server answered a mutation.
+    pub(crate) fn answered(&mut self, result: PushResult, effects: &mut Vec<Effect>) {
+        let Some(index) = self.queue.iter().position(|pending| pending.id == Some(result.id)) else { return };
+        let pending = &mut self.queue[index];
+        match result.error {
+            None if pending.answer.is_none() => pending.answer = Some(Answer::Applied),
+            None => {}
+            Some(error) => {
+                if pending.answer.replace(Answer::Refused) != Some(Answer::Refused) {
+                    let ticket = pending.ticket;
+                    let retry = false;
+                    let fault = Fault { code: error.code, message: error.message, retry };
+                    effects.push(Effect::Refused { ticket, fault });
+                }
+                if error.code == ErrorCode::ReadOnly {
+                    // Nothing counts ids there, so nothing would ever take it out.
+                    self.queue.remove(index);
+                }
+            }
+        }
+        self.settle(effects);
+    }
+
+    /// The released state has reached the server's count `last`.
+    pub(crate) fn released(&mut self, last: u64, cv: Cv, effects: &mut Vec<Effect>) {
+        self.confirmed = last;
+        self.confirmed_cv = cv;
+        self.settle(effects);
+    }
+
+    /// Takes out what is answered and visible.
+    fn settle(&mut self, effects: &mut Vec<Effect>) {
+        let (confirmed, cv) = (self.confirmed, self.confirmed_cv);
+        self.queue.retain(|pending| {
+            let visible = pending.id.is_some_and(|id| id <= confirmed);
+            let Some(answer) = pending.answer.filter(|_| visible) else { return true };
+            if answer == Answer::Applied {
+                effects.push(Effect::Confirmed { ticket: pending.ticket, cv });
+            }
+            false
+        });
+    }
+
+    fn send_from(&mut self, from: usize, effects: &mut Vec<Effect>) {
+        let mut last = self.last_id.unwrap_or(0);
+        let mut mutations = Vec::new();
+        for pending in self.queue.iter_mut().skip(from) {
+            let id = *pending.id.get_or_insert_with(|| {
+                last += 1;
+                last
+            });
+            mutations.push(Mutation { id, ops: pending.ops.clone() });
+            if mutations.len() == MUTATIONS_PER_PUSH {
+                effects.push(push(std::mem::take(&mut mutations)));
+            }
+        }
+        self.last_id = Some(last);
+        if !mutations.is_empty() {
+            effects.push(push(mutations));
+        }
+    }
+}
+
+fn push(mutations: Vec<Mutation>) -> Effect {
+    Effect::Send(ClientMessage::Push(Push { mutations }))
+}

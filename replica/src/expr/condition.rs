@@ -1,0 +1,171 @@
+//! Conditions with SQL's three-valued logic: true, false or unknown (`None`).
+
+use super::{EvalError, Pattern, Scalar};
+use std::cmp::Ordering;
+use tidegate_wire::model::{Row, ValueRef};
+
+/// The comparison operators.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Compare {
+    /// `=`
+    Equal,
+    /// `<>`
+    NotEqual,
+    /// `<`
+    Less,
+    /// `<=`
+    LessOrEqual,
+    /// `>`
+    Greater,
+    /// `>=`
+    GreaterOrEqual,
+}
+
+impl Compare {
+    fn holds(self, ordering: Ordering) -> bool {
+        match self {
+            Self::Equal => ordering.is_eq(),
+            Self::NotEqual => ordering.is_ne(),
+            Self::Less => ordering.is_lt(),
+            Self::LessOrEqual => ordering.is_le(),
+            Self::Greater => ordering.is_gt(),
+            Self::GreaterOrEqual => ordering.is_ge(),
+        }
+    }
+}
+
+/// Answers the EXISTS conditions of an expression; they need tables, which an expression does not know.
+pub trait ExistsProbe {
+    /// Whether the EXISTS numbered `index` in its query holds for `row`.
+    ///
+    /// # Errors
+    /// When evaluating the child query's condition fails.
+    fn exists(&self, index: usize, row: &Row) -> Result<bool, EvalError>;
+}
+
+/// A condition over one row.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Condition {
+    /// A constant; `None` is unknown.
+    Constant(Option<bool>),
+    /// All hold.
+    And(Vec<Condition>),
+    /// One holds.
+    Or(Vec<Condition>),
+    /// The opposite; unknown stays unknown.
+    Not(Box<Condition>),
+    /// A comparison; unknown when a side is NULL.
+    Compare(Compare, Scalar, Scalar),
+    /// The value equals a member.
+    In(Scalar, Vec<Scalar>),
+    /// The value is NULL.
+    IsNull(Scalar),
+    /// The values differ, NULL being equal to NULL only.
+    IsDistinct(Scalar, Scalar),
+    /// The text matches a pattern known in advance.
+    Matches(Scalar, Pattern),
+    /// The text matches a computed pattern (with case folded for ILIKE).
+    MatchesComputed(Scalar, Scalar, bool),
+    /// A boolean value.
+    Truth(Scalar),
+    /// The query's EXISTS of that number.
+    Exists(usize),
+}
+
+impl Condition {
+    /// The condition's truth for a row.
+    ///
+    /// # Errors
+    /// When a value it needs cannot be computed. Operands are taken left to right, and those after the one that
+    /// decides are not computed.
+    pub fn test(&self, row: &Row, probe: &dyn ExistsProbe) -> Result<Option<bool>, EvalError> {
+        Ok(match self {
+            Self::Constant(truth) => *truth,
+            Self::And(operands) => {
+                let mut result = Some(true);
+                for operand in operands {
+                    match operand.test(row, probe)? {
+                        Some(false) => return Ok(Some(false)),
+                        None => result = None,
+                        Some(true) => {}
+                    }
+                }
+                result
+            }
+            Self::Or(operands) => {
+                let mut result = Some(false);
+                for operand in operands {
+                    match operand.test(row, probe)? {
+                        Some(true) => return Ok(Some(true)),
+                        None => result = None,
+                        Some(false) => {}
+                    }
+                }
+                result
+            }
+            Self::Not(operand) => operand.test(row, probe)?.map(|truth| !truth),
+            Self::Compare(op, left, right) => {
+                let (left, right) = (left.value(row, probe)?, right.value(row, probe)?);
+                let (left, right) = (left.as_ref(), right.as_ref());
+                (!left.is_null() && !right.is_null()).then(|| op.holds(left.compare(right)))
+            }
+            Self::In(value, members) => {
+                let value = value.value(row, probe)?;
+                if value.as_ref().is_null() {
+                    return Ok(if members.is_empty() { Some(false) } else { None });
+                }
+                let mut result = Some(false);
+                for member in members {
+                    let member = member.value(row, probe)?;
+                    if member.as_ref().is_null() {
+                        result = None;
+                    } else if value.as_ref().compare(member.as_ref()).is_eq() {
+                        return Ok(Some(true));
+                    }
+                }
+                result
+            }
+            Self::IsNull(value) => Some(value.value(row, probe)?.as_ref().is_null()),
+            Self::IsDistinct(left, right) => {
+                let (left, right) = (left.value(row, probe)?, right.value(row, probe)?);
+                Some(left.as_ref().compare(right.as_ref()).is_ne())
+            }
+            Self::Matches(value, pattern) => match value.value(row, probe)?.as_ref() {
+                ValueRef::Text(text) => Some(pattern.matches(text)),
+                _ => None,
+            },
+            Self::MatchesComputed(value, pattern, fold_case) => {
+                let (value, pattern) = (value.value(row, probe)?, pattern.value(row, probe)?);
+                match (value.as_ref(), pattern.as_ref()) {
+                    (ValueRef::Text(text), ValueRef::Text(pattern)) => {
+                        Some(Pattern::compile(pattern, *fold_case)?.matches(text))
+                    }
+                    _ => None,
+                }
+            }
+            Self::Truth(value) => match value.value(row, probe)?.as_ref() {
+                ValueRef::Bool(truth) => Some(truth),
+                _ => None,
+            },
+            Self::Exists(index) => Some(probe.exists(*index, row)?),
+        })
+    }
+
+    /// Adds the columns the condition reads to `columns`.
+    pub fn columns(&self, columns: &mut Vec<usize>) {
+        match self {
+            Self::Constant(_) | Self::Exists(_) => {}
+            Self::And(operands) | Self::Or(operands) => operands.iter().for_each(|o| o.columns(columns)),
+            Self::Not(operand) => operand.columns(columns),
+            Self::Compare(_, a, b) | Self::IsDistinct(a, b) | Self::MatchesComputed(a, b, _) => {
+                a.columns(columns);
+                b.columns(columns);
+            }
+            Self::In(value, members) => {
+                value.columns(columns);
+                members.iter().for_each(|m| m.columns(columns));
+            }
+            Self::IsNull(value) | Self::Matches(value, _) | Self::Truth(value) => value.columns(columns),
+        }
+    }
+}

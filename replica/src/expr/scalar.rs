@@ -1,0 +1,101 @@
+//! Scalars: what conditions compare.
+
+use super::{Condition, EvalError, ExistsProbe, Function, arithmetic};
+use tidegate_wire::model::{Row, Value, ValueRef};
+
+/// The arithmetic operators.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Arithmetic {
+    /// `+`
+    Add,
+    /// `-`
+    Subtract,
+    /// `*`
+    Multiply,
+    /// `/`; of integers it truncates
+    Divide,
+    /// `%`; takes the dividend's sign
+    Remainder,
+}
+
+/// An expression that yields a value.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Scalar {
+    /// A constant.
+    Constant(Value),
+    /// A column of the row.
+    Column(usize),
+    /// An arithmetic operation on two numbers of one type.
+    Arithmetic(Arithmetic, Box<Scalar>, Box<Scalar>),
+    /// A number as one of another type.
+    Convert(tidegate_wire::model::ColumnType, Box<Scalar>),
+    /// A function's value.
+    Call(Function, Vec<Scalar>),
+    /// A condition's truth; unknown is NULL.
+    Condition(Box<Condition>),
+}
+
+/// A scalar's value: borrowed from the row or the expression where it can be.
+pub enum Computed<'a> {
+    /// Borrowed.
+    Borrowed(ValueRef<'a>),
+    /// Computed.
+    Owned(Value),
+}
+
+impl Computed<'_> {
+    /// The value.
+    #[must_use]
+    pub fn as_ref(&self) -> ValueRef<'_> {
+        match self {
+            Self::Borrowed(value) => *value,
+            Self::Owned(value) => value.as_ref(),
+        }
+    }
+}
+
+impl Scalar {
+    /// The value for a row.
+    ///
+    /// # Errors
+    /// When it cannot be computed.
+    pub fn value<'a>(&'a self, row: &'a Row, probe: &dyn ExistsProbe) -> Result<Computed<'a>, EvalError> {
+        Ok(match self {
+            Self::Constant(value) => Computed::Borrowed(value.as_ref()),
+            Self::Column(column) => Computed::Borrowed(row.cell(*column)),
+            Self::Arithmetic(op, left, right) => {
+                let (left, right) = (left.value(row, probe)?, right.value(row, probe)?);
+                Computed::Owned(arithmetic::compute(*op, left.as_ref(), right.as_ref())?)
+            }
+            Self::Convert(ty, operand) => {
+                Computed::Owned(arithmetic::convert(operand.value(row, probe)?.as_ref(), *ty)?)
+            }
+            Self::Call(function, arguments) => {
+                let values = arguments
+                    .iter()
+                    .map(|argument| argument.value(row, probe))
+                    .collect::<Result<Vec<_>, _>>()?;
+                let values: Vec<_> = values.iter().map(Computed::as_ref).collect();
+                Computed::Owned(function.call(&values)?)
+            }
+            Self::Condition(condition) => {
+                Computed::Owned(condition.test(row, probe)?.map_or(Value::Null, Value::Bool))
+            }
+        })
+    }
+
+    /// Adds the columns the scalar reads to `columns`.
+    pub fn columns(&self, columns: &mut Vec<usize>) {
+        match self {
+            Self::Constant(_) => {}
+            Self::Column(column) => columns.push(*column),
+            Self::Arithmetic(_, left, right) => {
+                left.columns(columns);
+                right.columns(columns);
+            }
+            Self::Convert(_, operand) => operand.columns(columns),
+            Self::Call(_, arguments) => arguments.iter().for_each(|a| a.columns(columns)),
+            Self::Condition(condition) => condition.columns(columns),
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! Subscriptions: from a prepared query to a family, a binding and an attachment.
+
+use super::{
+    Inner, PreparedQuery, ResumePoint,
+    fresh::standing_rows,
+    registry::{Binding, Family, Registry, Subscription, values_key},
+};
+use crate::{
+    drain::{ConnId, Control, StandingRow},
+    query::{QueryError, QueryErrorKind},
+    store::IndexId,
+    worker::{BindingId, QueryGauges, QueryId, WorkerInput},
+};
+use std::{
+    collections::{HashMap, hash_map::Entry},
+    sync::{Arc, atomic::Ordering::Relaxed},
+    time::Instant,
+};
+use tidegate_wire::model::{Epoch, SubId};
+
+impl Inner {
+    /// See [`super::Replica::subscribe`].
+    pub(super) async fn subscribe(
+        self: &Arc<Self>,
+        conn: ConnId,
+        sub: SubId,
+        query: &PreparedQuery,
+        resume: Option<ResumePoint>,
+    ) -> Result<Epoch, QueryError> {
+        let resume = match resume.filter(|point| point.fp == query.resolved.shape.output.fp) {
+            Some(point) => self.resume_base(query, point).await,
+            None => None,
+        };
+        let epoch = Epoch(self.next_epoch.fetch_add(1, Relaxed));
+        loop {
+            let indexes = self.ensure_indexes(query).await?;
+            let mut registry = self.registry.lock();
+            let Some((family, binding)) = self.bound(&mut registry, query, indexes)? else { continue };
+            let values = values_key(&query.resolved.values);
+            if let Some(found) = registry.binding_mut(family, &values, binding) {
+                found.subscribers += 1;
+                found.idle = None;
+            }
+            let subscription = Subscription {
+                query: family,
+                values,
+                binding,
+                name: query.name.clone(),
+                idle_ttl: query.idle_ttl.unwrap_or(self.options.idle_ttl),
+            };
+            let replaced = registry.connections.entry(conn).or_default().insert(sub, subscription);
+            debug_assert!(replaced.is_none(), "a subscription's number is used once on a connection");
+            let _ = self.drain.control(Control::Attach { conn, sub, query: family, binding, epoch, resume });
+            return Ok(epoch);
+        }
+    }
+
+    /// The indexes of a shape that is not live yet; each is owed a release.
+    pub(super) async fn ensure_indexes(&self, query: &PreparedQuery) -> Result<Vec<IndexId>, QueryError> {
+        let shape = &query.resolved.shape;
+        if self.registry.lock().families.contains_key(&shape.key) {
+            return Ok(Vec::new());
+        }
+        let mut indexes = Vec::new();
+        for spec in shape.indexes() {
+            match self.store.ensure_index((*spec).clone()).await {
+                Ok(Ok(index)) => indexes.push(index),
+                Ok(Err(error)) => {
+                    indexes.into_iter().for_each(|index| self.store.release_index(index));
+                    return Err(QueryError::new(QueryErrorKind::NotReady, error.to_string()));
+                }
+                Err(closed) => return Err(QueryError::new(QueryErrorKind::NotReady, closed.to_string())),
+            }
+        }
+        Ok(indexes)
+    }
+
+    /// What a resuming client holds: the query's result at its commit version, if that is still kept.
+    async fn resume_base(&self, query: &PreparedQuery, point: ResumePoint) -> Option<Vec<StandingRow>> {
+        let snapshot = self.store.snapshot_at(point.cv)?;
+        let (resolved, deadline) = (query.resolved.clone(), self.options.deadline);
+        let rows = tokio::task::spawn_blocking(move || standing_rows(&resolved, &snapshot, deadline)).await;
+        rows.ok()?.ok()
+    }
+
+    /// The family and binding of a query, made if they are not there; `None` when the indexes have to be asked for again. `indexes` are the caller's claims on what the
+    /// shape reads; they become the family's or are released.
+    pub(super) fn bound(
+        &self,
+        registry: &mut Registry,
+        query: &PreparedQuery,
+        indexes: Vec<IndexId>,
+    ) -> Result<Option<(QueryId, BindingId)>, QueryError> {
+        let shape = &query.resolved.shape;
+        let families = registry.families.len();
+        let family = match registry.families.entry(shape.key.clone()) {
+            Entry::Occupied(entry) => {
+                indexes.into_iter().for_each(|index| self.store.release_index(index));
+                entry.into_mut()
+            }
+            Entry::Vacant(entry) => {
+                // The family was live when the indexes were looked at, and has ended since.
+                if indexes.len() != shape.indexes().len() {
+                    indexes.into_iter().for_each(|index| self.store.release_index(index));
+                    return Ok(None);
+                }
+                if families >= self.options.families_max {
+                    indexes.into_iter().for_each(|index| self.store.release_index(index));
+                    let message =
+                        format!("the limit of {} different queries is reached", self.options.families_max);
+                    return Err(QueryError::new(QueryErrorKind::NotReady, message));
+                }
+                let id = QueryId(self.next_query.fetch_add(1, Relaxed));
+                let worker = self.least_loaded();
+                let gauges = Arc::new(QueryGauges::default());
+                let output = Arc::clone(&shape.output);
+                let _ = self.drain.control(Control::Register {
+                    query: id,
+                    worker: self.workers[worker].id,
+                    output,
+                });
+                self.workers[worker].send(WorkerInput::Register {
+                    query: id,
+                    shape: Arc::clone(shape),
+                    gauges: Arc::clone(&gauges),
+                });
+                registry.by_query.insert(id, shape.key.clone());
+                entry.insert(Family {
+                    query: id,
+                    worker,
+                    shape: Arc::clone(shape),
+                    gauges,
+                    indexes,
+                    bindings: HashMap::new(),
+                })
+            }
+        };
+        let (id, worker) = (family.query, family.worker);
+        let binding = match family.bindings.entry(values_key(&query.resolved.values)) {
+            Entry::Occupied(entry) => entry.get().binding,
+            Entry::Vacant(entry) => {
+                let binding = BindingId(self.next_binding.fetch_add(1, Relaxed));
+                let values: Arc<[_]> = query.resolved.values.clone().into();
+                let _ = self.drain.control(Control::Bind { query: id, binding });
+                self.workers[worker].send(WorkerInput::Bind {
+                    query: id,
+                    binding,
+                    values: Arc::clone(&values),
+                });
+                entry.insert(Binding { binding, values, subscribers: 0, pins: 0, idle: None });
+                binding
+            }
+        };
+        Ok(Some((id, binding)))
+    }
+
+    /// The worker with the fewest families.
+    fn least_loaded(&self) -> usize {
+        let loads = self.workers.iter().enumerate().map(|(index, worker)| (worker.families(), index));
+        loads.min().map_or(0, |(_, index)| index)
+    }
+
+    /// See [`super::Replica::unsubscribe`].
+    pub(super) fn unsubscribe(&self, conn: ConnId, sub: SubId) {
+        let mut registry = self.registry.lock();
+        let Some(gone) = registry.connections.get_mut(&conn).and_then(|subs| subs.remove(&sub)) else {
+            return;
+        };
+        let _ = self.drain.control(Control::Detach { conn, sub });
+        registry.release(&gone, Instant::now());
+    }
+
+    /// See [`super::Replica::disconnect`].
+    pub(super) fn disconnect(&self, conn: ConnId) {
+        let mut registry = self.registry.lock();
+        let _ = self.drain.control(Control::Disconnect { conn });
+        let now = Instant::now();
+        for gone in registry.connections.remove(&conn).unwrap_or_default().into_values() {
+            registry.release(&gone, now);
+        }
+    }
+}
