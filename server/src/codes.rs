@@ -34,6 +34,7 @@ pub fn commit_refusal(kind: CommitRefusalKind) -> ErrorCode {
         CommitRefusalKind::Forbidden => ErrorCode::Forbidden,
         CommitRefusalKind::ReadOnly => ErrorCode::ReadOnly,
         CommitRefusalKind::NotReady => ErrorCode::NotReady,
+        CommitRefusalKind::Internal => ErrorCode::Internal,
     }
 }
 
