@@ -20,12 +20,13 @@ macro_rules! assets {
 type Files = &'static [(&'static str, &'static [u8])];
 
 const CONSOLE: Files = assets!("console": "index.html", "console.css", "console.js");
+const BOARD: Files = assets!("demo": "index.html", "style.css", "board.js", "tidegate.js");
 const OPENAPI: &[u8] = include_bytes!("../../assets/openapi.json");
 
 fn files(page: Page) -> Files {
     match page {
-        // The board's page is not part of this build; the console stands in for it.
-        Page::Console | Page::Board => CONSOLE,
+        Page::Console => CONSOLE,
+        Page::Board => BOARD,
     }
 }
 

@@ -32,13 +32,13 @@ use std::{
     sync::Arc,
     time::{Duration, Instant},
 };
-use tidegate_replica::handle::{Idempotency, Replica};
+use tidegate_replica::{
+    handle::Replica,
+    store::{CommitError, CommitProblem, Commits, Draft, IdempotencyTag},
+};
 use tidegate_wire::{
     codec::decode_json,
-    model::{
-        Cv,
-        commit::{CommitLine, TablesLine},
-    },
+    model::{Cv, commit::TablesLine},
     protocol::ErrorCode,
 };
 use tokio::sync::mpsc;
@@ -217,36 +217,34 @@ impl LineFault {
     }
 }
 
-/// Parsed commits with their lines' numbers, and the line that could not be parsed and ends the body.
+/// Drafted commits, and the refusal that ends the body.
 #[derive(Debug, Default)]
 struct Chunk {
-    commits: Vec<CommitLine>,
+    drafts: Vec<Draft>,
+    /// The drafts' line numbers, then that of the refused one.
     lines: Vec<u64>,
-    fault: Option<LineFault>,
+    refused: Option<CommitError>,
 }
 
-fn parse(lines: Vec<Line>) -> Chunk {
+/// Parses lines up to the first that is refused.
+fn parse(lines: Vec<Line>, draft: impl Fn(&[u8]) -> Result<Draft, CommitError>) -> Chunk {
     let mut chunk = Chunk::default();
     for (number, line) in lines {
-        match parse_commit(&line) {
-            Ok(commit) => {
-                chunk.commits.push(commit);
-                chunk.lines.push(number);
-            }
-            Err(message) => {
-                chunk.fault = Some(LineFault::new(number, ErrorCode::BadMessage, message));
+        chunk.lines.push(number);
+        match draft(&line) {
+            Ok(draft) => chunk.drafts.push(draft),
+            Err(error) => {
+                chunk.refused = Some(match head(&line) {
+                    Head::Tables => {
+                        CommitError::new(CommitProblem::Malformed("tables stand at the head only".to_owned()))
+                    }
+                    Head::Commit | Head::Cut => error,
+                });
                 break;
             }
         }
     }
     chunk
-}
-
-fn parse_commit(line: &[u8]) -> Result<CommitLine, String> {
-    decode_json(line).map_err(|error| match head(line) {
-        Head::Tables => "a tables line may only stand at the head".to_owned(),
-        Head::Commit | Head::Cut => error.to_string(),
-    })
 }
 
 /// What the first line of a body is.
@@ -263,6 +261,10 @@ fn head(line: &[u8]) -> Head {
     #[derive(Deserialize)]
     struct Peek {
         tables: Option<IgnoredAny>,
+    }
+    // The parser would take a list for a `Peek` as well.
+    if line.first() != Some(&b'{') {
+        return Head::Commit;
     }
     match serde_json::from_slice(line) {
         Ok(Peek { tables: Some(_) }) => Head::Tables,
@@ -302,7 +304,7 @@ impl Reader {
                     Ok(None) => None,
                     Err(error) => {
                         // What came before it is applied all the same.
-                        hand_on(&sender, gathered).await;
+                        self.hand_on(&sender, gathered).await?;
                         let fault = LineFault::new(error.line, ErrorCode::MessageTooLarge, error.to_string());
                         return Err(fault);
                     }
@@ -345,16 +347,16 @@ impl Reader {
                     Ok(Some(bytes)) => self.lines.feed(&bytes),
                     Ok(None) => ended = true,
                     Err(fault) => {
-                        hand_on(&sender, gathered).await;
+                        self.hand_on(&sender, gathered).await?;
                         return Err(self.at_line(fault));
                     }
                 },
                 permit = sender.reserve(), if !gathered.is_empty() => {
                     // The committer stops listening at a refusal, which is then the answer.
                     let Ok(permit) = permit else { return Ok(tables_cv) };
-                    let chunk = parse_elsewhere(std::mem::take(&mut gathered)).await;
+                    let chunk = self.parse(std::mem::take(&mut gathered)).await?;
                     gathered_bytes = 0;
-                    let stop = chunk.fault.is_some();
+                    let stop = chunk.refused.is_some();
                     permit.send(chunk);
                     if stop {
                         return Ok(tables_cv);
@@ -362,6 +364,25 @@ impl Reader {
                 }
             }
         }
+    }
+
+    /// Parses and hands on what was gathered before a fault.
+    async fn hand_on(&self, sender: &mpsc::Sender<Chunk>, gathered: Vec<Line>) -> Result<(), LineFault> {
+        if !gathered.is_empty() {
+            let chunk = self.parse(gathered).await?;
+            // A committer that stopped listening has a refusal of its own.
+            let _ = sender.send(chunk).await;
+        }
+        Ok(())
+    }
+
+    /// Parsing a chunk can take milliseconds, which would hold up the connections of this thread.
+    async fn parse(&self, lines: Vec<Line>) -> Result<Chunk, LineFault> {
+        let first = lines.first().map_or(0, |(number, _)| *number);
+        let replica = self.replica.clone();
+        tokio::task::spawn_blocking(move || parse(lines, |line| replica.draft(line)))
+            .await
+            .map_err(|_| LineFault::new(first, ErrorCode::Internal, "parsing the commits failed"))
     }
 
     fn at_line(&self, fault: SourceFault) -> LineFault {
@@ -398,26 +419,6 @@ impl Reader {
     }
 }
 
-/// Parses and hands on what was gathered before a fault.
-async fn hand_on(sender: &mpsc::Sender<Chunk>, gathered: Vec<Line>) {
-    if !gathered.is_empty() {
-        let chunk = parse_elsewhere(gathered).await;
-        // A committer that stopped listening has a refusal of its own.
-        let _ = sender.send(chunk).await;
-    }
-}
-
-/// Parsing a chunk can take milliseconds, which would hold up the connections of this thread.
-async fn parse_elsewhere(lines: Vec<Line>) -> Chunk {
-    match tokio::task::spawn_blocking(move || parse(lines)).await {
-        Ok(chunk) => chunk,
-        Err(_) => {
-            let fault = LineFault::new(0, ErrorCode::Internal, "parsing the commits failed");
-            Chunk { fault: Some(fault), ..Chunk::default() }
-        }
-    }
-}
-
 /// How far the committer got.
 #[derive(Debug)]
 struct Committed {
@@ -436,28 +437,24 @@ async fn commit_chunks(
     let CommitterStart { applied, cv, idempotency } = start;
     let mut committed = Committed { applied, cv, refused: None };
     while let Some(chunk) = chunks.recv().await {
-        if !chunk.commits.is_empty() {
-            let idempotency = idempotency.as_ref().map(|(key, body_hash)| Idempotency {
-                key: key.clone(),
-                body_hash: *body_hash,
-                ordinal: committed.applied,
-            });
-            let arrived_at = Instant::now();
-            let outcome = replica.commit(&chunk.commits, idempotency).await;
-            committed.applied += outcome.applied as u64;
-            if outcome.applied > 0 {
-                committed.cv = Some(outcome.cv);
-                hub.arrivals.note(outcome.cv, outcome.applied, arrived_at);
-            }
-            if let Some(refusal) = outcome.refused {
-                let line = chunk.lines.get(outcome.applied).copied().unwrap_or_default();
-                let fault = LineFault::new(line, codes::commit_refusal(refusal.kind), refusal.message);
-                committed.refused = Some(fault);
-                break;
-            }
+        let count = chunk.drafts.len();
+        let idempotency = idempotency.as_ref().map(|(key, body_hash)| IdempotencyTag {
+            key: key.as_str().into(),
+            body_hash: *body_hash,
+            ordinal: committed.applied,
+        });
+        let arrived_at = Instant::now();
+        let commits = Commits { drafts: chunk.drafts, then_refused: chunk.refused, idempotency };
+        let outcome = replica.commit_drafts(commits).await;
+        committed.applied += outcome.applied as u64;
+        if outcome.applied > 0 {
+            committed.cv = Some(outcome.cv);
+            hub.arrivals.note(outcome.cv, outcome.applied.min(count), arrived_at);
         }
-        if chunk.fault.is_some() {
-            committed.refused = chunk.fault;
+        if let Some(refusal) = outcome.refused {
+            let line = chunk.lines.get(outcome.applied).copied().unwrap_or_default();
+            let fault = LineFault::new(line, codes::commit_refusal(refusal.kind), refusal.message);
+            committed.refused = Some(fault);
             break;
         }
     }
@@ -607,19 +604,17 @@ mod tests {
     }
 
     #[test]
-    fn a_chunk_ends_at_the_first_line_that_cannot_be_parsed() {
+    fn a_chunk_ends_at_the_first_line_that_is_refused() {
         let line = |number, text: &'static str| (number, Bytes::from_static(text.as_bytes()));
-        let chunk = parse(vec![
-            line(2, r#"{"ops":[]}"#),
-            line(4, r#"{"at":1,"ops":[{"delete":"t","key":{"id":1}}]}"#),
-            line(5, r#"{"ops":[{"delete":"t"}]}"#),
-            line(6, r#"{"ops":[]}"#),
-        ]);
-        assert_eq!((chunk.commits.len(), chunk.lines), (2, vec![2, 4]));
-        let fault = chunk.fault.expect("line 5 is at fault");
-        assert_eq!((fault.line, fault.code), (5, ErrorCode::BadMessage));
-        let late = parse(vec![line(3, r#"{"tables":[]}"#)]).fault.expect("refused");
-        assert!(late.message.contains("head"), "{}", late.message);
+        let draft = |line: &[u8]| match line {
+            b"good" => Ok(Draft::default()),
+            _ => Err(CommitError::new(CommitProblem::Malformed("bad".to_owned()))),
+        };
+        let chunk = parse(vec![line(2, "good"), line(4, "good"), line(5, "bad"), line(6, "good")], draft);
+        assert_eq!((chunk.drafts.len(), chunk.lines), (2, vec![2, 4, 5]));
+        assert!(chunk.refused.is_some());
+        let late = parse(vec![line(3, r#"{"tables":[]}"#)], draft).refused.expect("refused").to_string();
+        assert!(late.contains("head"), "{late}");
     }
 
     #[test]

@@ -101,7 +101,10 @@ fn named(name: String, definition: Definition) -> Result<NamedQuery, ApiError> {
         match ColumnType::from_name(&ty) {
             Some(ty) => args.insert(parameter, ty),
             None => {
-                return refuse(ErrorCode::BadArgs, format!("parameter {parameter} has the unknown type {ty}"));
+                return refuse(
+                    ErrorCode::BadArgs,
+                    format!("parameter {parameter} has the unknown type {ty}"),
+                );
             }
         };
     }
