@@ -589,7 +589,10 @@ fn the_cost_of_a_change_does_not_grow_with_the_list() {
             kept = rows;
         }
         spent.sort();
-        println!("{length} rows: hydrated in {hydrated:?}, the median change in {:?}", spent[spent.len() / 2]);
+        println!(
+            "{length} rows: hydrated in {hydrated:?}, the median change in {:?}",
+            spent[spent.len() / 2]
+        );
     };
     measure(300);
     measure(10_000);
