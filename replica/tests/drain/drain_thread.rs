@@ -4,7 +4,7 @@ use crate::support::*;
 use std::time::{Duration, Instant};
 use tidegate_replica::drain::{Control, DrainGone, DrainOptions, DrainThread};
 
-/// Fails when the thread takes only the first of what waits, does not publish counters, or does not end.
+/// Fails when the thread does not publish its counters, or does not end.
 #[test]
 fn the_thread_takes_what_waits_and_ends_at_shutdown() {
     let sink = Recorder::default();
