@@ -121,6 +121,15 @@ pub fn spawn(
     Ok((handle, join))
 }
 
+/// How many of the waiting deltas to merge: up to the one whose commit version is divisible by the greatest power of
+/// two. Workers that lag side by side so stop at the same versions, at which alone their connections can be released
+/// (a merged delta's earlier versions never existed on its worker).
+fn merge_length(waiting: &[Arc<Delta>]) -> usize {
+    let roundness = |delta: &Arc<Delta>| delta.to.cv().0.trailing_zeros();
+    let most = waiting.iter().map(roundness).max().unwrap_or(0);
+    waiting.iter().rposition(|delta| roundness(delta) == most).map_or(0, |last| last + 1)
+}
+
 /// Conditions nest as deep as the limits allow, and are evaluated by recursion.
 const STACK_BYTES: usize = 16 << 20;
 
@@ -201,10 +210,12 @@ impl Worker {
                 Err(_) => break,
             }
         }
-        if waiting.is_empty() {
-            return Ok(());
+        while !waiting.is_empty() {
+            let rest = waiting.split_off(merge_length(&waiting));
+            self.advance(&Delta::merge(&waiting))?;
+            waiting = rest;
         }
-        self.advance(&Delta::merge(&waiting))
+        Ok(())
     }
 
     fn advance(&mut self, delta: &Arc<Delta>) -> Result<(), DrainLost> {
