@@ -54,9 +54,7 @@ fn with_both_codecs(test: impl AsyncFn(&TestServer, Codec)) {
 async fn serves(server: &TestServer, codec: Codec) {
     let mut raw = Raw::hello(server.addr(), codec, json!({})).await;
     raw.subscribe(1, json!({"table": "things"})).await;
-    let ServerMessage::Subscribed(_) = raw.message().await else { panic!("subscribed") };
-    let ServerMessage::Batch(batch) = raw.message().await else { panic!("a batch") };
-    assert!(!batch.ops.is_empty());
+    assert!(!raw.snapshot(1).await.is_empty());
 }
 
 #[test]
@@ -243,9 +241,7 @@ fn refused_subscriptions_name_what_is_at_fault() {
             raw.subscribe(sub, query).await;
             let ServerMessage::Subscribed(subscribed) = raw.message().await else { panic!("subscribed") };
             assert_eq!(subscribed.sub.0, sub);
-            let cv = subscribed.epoch.0.min(1);
-            raw.released(cv).await;
-            raw.round_trip().await;
+            raw.snapshot(sub).await;
         }
     });
 }
@@ -289,9 +285,7 @@ fn too_many_subscriptions_are_refused_and_room_is_used_again() {
         assert_eq!((code, sub), (ErrorCode::TooManySubscriptions, Some(4)), "{text}");
         raw.send(&json!({"unsubscribe": {"sub": 2}})).await;
         raw.subscribe(4, json!({"table": "things"})).await;
-        let answered = raw.round_trip().await;
-        let taken = |message: &ServerMessage| matches!(message, ServerMessage::Subscribed(s) if s.sub.0 == 4);
-        assert!(answered.iter().any(taken), "{answered:?}");
+        raw.snapshot(4).await;
         server.stop().await;
     });
 }
@@ -391,7 +385,7 @@ fn a_client_that_vanishes_leaves_nothing_behind() {
         let (server, mut http) = start(config).await;
         let mut stays = Raw::hello(server.addr(), Codec::MessagePack, json!({})).await;
         stays.subscribe(1, json!({"table": "things"})).await;
-        stays.round_trip().await;
+        stays.snapshot(1).await;
         for n in 0..20_u64 {
             let mut goes = Raw::hello(server.addr(), Codec::ALL[(n % 2) as usize], json!({})).await;
             let condition = json!({"op": ">", "args": [{"col": "ratio"}, n]});

@@ -1,9 +1,11 @@
 //! All whole-system tests, in one binary.
 
+mod acknowledged_is_durable;
 mod advance_is_difference;
 mod bad_commits;
 mod bad_input;
 mod conformance_nested;
+mod full_disk;
 mod support;
 mod view_equals_fresh_query;
 mod wire_is_separate;

@@ -1,5 +1,6 @@
 //! What the whole-system tests share.
 
+pub(crate) mod binary;
 pub(crate) mod engine;
 pub(crate) mod http;
 pub(crate) mod laws;
