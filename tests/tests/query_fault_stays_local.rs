@@ -8,7 +8,7 @@ use crate::{
     support::{
         http::Http,
         raw::Raw,
-        server::{TestServer, block_on, memory, within},
+        server::{TestServer, block_on, memory, until, within},
     },
 };
 use parking_lot::Mutex;
@@ -137,7 +137,8 @@ struct Recorder(Arc<Mutex<Vec<String>>>);
 impl Sink for Recorder {
     fn subscribed(&mut self, _: ConnId, _: SubId, _: Epoch, _: &Arc<Output>, _: bool) {}
     fn batch(&mut self, _: &BatchOps, recipients: &[Recipient]) {
-        self.0.lock().push(format!("batch to {}", recipients.len()));
+        // One call may be for several.
+        self.0.lock().extend(recipients.iter().map(|to| format!("batch {}", to.conn.0)));
     }
     fn progress(&mut self, _: ConnId, _: Cv) {}
     fn faulted(&mut self, conn: ConnId, sub: SubId, _: &Fault) {
@@ -166,13 +167,7 @@ fn the_owner_is_told_before_the_subscribers() {
             replica.subscribe(ConnId(conn), SubId(1), &query, None).await.expect("taken");
         }
         let told = async |wanted: usize| {
-            let wait = async {
-                let mut looks = tokio::time::interval(Duration::from_millis(1));
-                while recorder.0.lock().len() < wanted {
-                    looks.tick().await;
-                }
-            };
-            within("the drain's calls", wait).await;
+            until("the drain's calls", async || recorder.0.lock().len() >= wanted).await;
             std::mem::take(&mut *recorder.0.lock())
         };
         told(3).await;

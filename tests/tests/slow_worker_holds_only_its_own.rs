@@ -10,10 +10,10 @@
 use crate::support::{
     http::Http,
     raw::Raw,
-    server::{TestServer, block_on, memory},
+    server::{TestServer, block_on, memory, until},
 };
 use serde_json::{Value as Json, json};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tidegate_client::Codec;
 use tidegate_server::Config;
 
@@ -48,7 +48,9 @@ pub(crate) fn set(table: &str, id: u64, n: u64) -> Json {
 #[test]
 fn slow_worker_holds_only_its_own() {
     block_on(async {
-        let (server, mut http) = slow_and_quick(memory(), 1, 1 << 20).await;
+        let mut config = memory();
+        config.workers.idle_ttl_ms = Duration::ZERO;
+        let (server, mut http) = slow_and_quick(config, 1, 1 << 20).await;
         // The first query takes the first worker, the second the other one.
         let mut both = Raw::hello(server.addr(), Codec::MessagePack, json!({})).await;
         let hydrating = Instant::now();
@@ -57,6 +59,7 @@ fn slow_worker_holds_only_its_own() {
         both.snapshot(1).await;
         let rounds = (20.0 * 1.5 / hydrating.elapsed().as_secs_f64().max(0.01)) as usize;
         both.send(&json!({"unsubscribe": {"sub": 1}})).await;
+        until("the first try is gone", async || http.status().await["queries"] == 0).await;
         both.subscribe(2, json!({"table": "slow", "where": costly_condition(rounds.clamp(20, 100))})).await;
         both.snapshot(2).await;
         both.subscribe(3, json!({"table": "quick"})).await;
