@@ -1,8 +1,8 @@
 //! Bad input over HTTP: a refused commit changes nothing and says which line, what came before it and what is at fault;
 //! a body with an `Idempotency-Key` has one answer for ever; every error is JSON with a fitting status.
 //!
-//! Seen to fail: with `Draft::apply` writing an operation before it looks at the next, `a_refused_commit_changes_nothing`
-//! finds row 50; with the body's hash left out of `resume`, the repeated key with another body is answered 200.
+//! Seen to fail: with the store going on after a refused commit of a body,
+//! `lines_before_a_refused_one_stay_and_those_after_are_not_tried` counts three applied.
 
 use crate::support::{
     http::{Answer, Http},

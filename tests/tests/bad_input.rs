@@ -1,8 +1,7 @@
 //! Bad input over WebSockets: every error of the interface has its code and names the thing at fault, nothing bad one
 //! client sends is felt by another, and the server goes on.
 //!
-//! Seen to fail: with `Session::undecodable` not closing, `an_undecodable_frame_closes_with_1008` waits in vain; with
-//! the session's check of `auth.` arguments taken out, `refused_subscriptions_name_what_is_at_fault` gets `bad_args`.
+//! Seen to fail: with `Session::fail` not closing, `an_undecodable_frame_closes_with_1008` waits for the close in vain.
 
 use crate::support::{
     http::Http,
@@ -309,7 +308,9 @@ async fn shows_last_mutation_id(server: &TestServer, client_id: &str, id: i64) {
     loop {
         let ServerMessage::Batch(batch) = raw.message().await else { continue };
         for op in &batch.ops {
-            let (Op::Add { cells, .. } | Op::Edit { cells, .. }) = op else { panic!("the row stays: {op:?}") };
+            let (Op::Add { cells, .. } | Op::Edit { cells, .. }) = op else {
+                panic!("the row stays: {op:?}")
+            };
             match cells[1] {
                 Cell::Int(shown) if shown == id => return,
                 Cell::Int(shown) => assert!(shown < id, "{shown}"),
