@@ -227,7 +227,7 @@ struct Chunk {
 }
 
 /// Parses lines up to the first that is refused.
-fn parse(lines: Vec<Line>, draft: impl Fn(&[u8]) -> Result<Draft, CommitError>) -> Chunk {
+fn parse(lines: Vec<Line>, draft: impl Fn(&[u8]) -> Result<Draft, Box<CommitError>>) -> Chunk {
     let mut chunk = Chunk::default();
     for (number, line) in lines {
         chunk.lines.push(number);
@@ -238,7 +238,7 @@ fn parse(lines: Vec<Line>, draft: impl Fn(&[u8]) -> Result<Draft, CommitError>) 
                     Head::Tables => {
                         CommitError::new(CommitProblem::Malformed("tables stand at the head only".to_owned()))
                     }
-                    Head::Commit | Head::Cut => error,
+                    Head::Commit | Head::Cut => *error,
                 });
                 break;
             }
@@ -380,7 +380,7 @@ impl Reader {
     async fn parse(&self, lines: Vec<Line>) -> Result<Chunk, LineFault> {
         let first = lines.first().map_or(0, |(number, _)| *number);
         let replica = self.replica.clone();
-        tokio::task::spawn_blocking(move || parse(lines, |line| replica.draft(line)))
+        tokio::task::spawn_blocking(move || parse(lines, |line| replica.draft(line).map_err(Box::new)))
             .await
             .map_err(|_| LineFault::new(first, ErrorCode::Internal, "parsing the commits failed"))
     }
@@ -608,7 +608,7 @@ mod tests {
         let line = |number, text: &'static str| (number, Bytes::from_static(text.as_bytes()));
         let draft = |line: &[u8]| match line {
             b"good" => Ok(Draft::default()),
-            _ => Err(CommitError::new(CommitProblem::Malformed("bad".to_owned()))),
+            _ => Err(Box::new(CommitError::new(CommitProblem::Malformed("bad".to_owned())))),
         };
         let chunk = parse(vec![line(2, "good"), line(4, "good"), line(5, "bad"), line(6, "good")], draft);
         assert_eq!((chunk.drafts.len(), chunk.lines), (2, vec![2, 4, 5]));
