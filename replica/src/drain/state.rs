@@ -357,9 +357,9 @@ impl<S: Sink> Drain<S> {
         touched.extend(std::mem::take(&mut position.watchers));
         self.note_remaining(worker);
         for (_, conn, sub) in ready {
-            let Some(attached) = self.connections.get(&conn).and_then(|it| it.subscriptions.get(&sub)) else {
-                continue;
-            };
+            let attached = self.connections.get(&conn).and_then(|it| it.subscriptions.get(&sub));
+            debug_assert!(attached.is_some(), "a subscription that ends is no longer deferred");
+            let Some(attached) = attached else { continue };
             let (query, binding) = (attached.query, attached.binding);
             self.open(query, binding, &[(conn, sub)], &mut touched);
         }

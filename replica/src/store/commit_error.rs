@@ -219,6 +219,13 @@ impl CommitProblem {
 pub struct CommitError {
     /// What is wrong.
     pub problem: CommitProblem,
+    /// Where; boxed, for most results are not errors.
+    pub place: Box<CommitPlace>,
+}
+
+/// The part of a commit that an error is about, as far as it has one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CommitPlace {
     /// The operation at fault, counted from 0 within its commit.
     pub op: Option<usize>,
     /// The table's name, shortened.
@@ -233,7 +240,7 @@ impl CommitError {
     /// An error of a whole commit.
     #[must_use]
     pub fn new(problem: CommitProblem) -> Self {
-        Self { problem, op: None, table: None, key: None, column: None }
+        Self { problem, place: Box::default() }
     }
 
     /// The kind, which is stable; the message may change.
@@ -245,28 +252,28 @@ impl CommitError {
     /// Names the operation.
     #[must_use]
     pub fn at_op(mut self, op: usize) -> Self {
-        self.op = Some(op);
+        self.place.op = Some(op);
         self
     }
 
     /// Names the table.
     #[must_use]
     pub fn in_table(mut self, table: &str) -> Self {
-        self.table = Some(shorten(table));
+        self.place.table = Some(shorten(table));
         self
     }
 
     /// Names the row by its key's JSON text.
     #[must_use]
     pub fn of_key(mut self, key: &str) -> Self {
-        self.key = Some(shorten(key));
+        self.place.key = Some(shorten(key));
         self
     }
 
     /// Names the column.
     #[must_use]
     pub fn of_column(mut self, column: &str) -> Self {
-        self.column = Some(shorten(column));
+        self.place.column = Some(shorten(column));
         self
     }
 }
@@ -279,10 +286,11 @@ impl From<CommitProblem> for CommitError {
 
 impl fmt::Display for CommitError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(op) = self.op {
+        let CommitPlace { op, table, key, column } = &*self.place;
+        if let Some(op) = op {
             write!(f, "ops[{op}]: ")?;
         }
-        let places = [("table", &self.table), ("key", &self.key), ("column", &self.column)];
+        let places = [("table", table), ("key", key), ("column", column)];
         let mut named = false;
         for (what, name) in places {
             if let Some(name) = name {
@@ -312,14 +320,15 @@ struct ErrorForm {
 impl From<ErrorForm> for CommitError {
     fn from(form: ErrorForm) -> Self {
         let ErrorForm { kind, text, op, table, key, column } = form;
-        Self { problem: CommitProblem::Recorded { kind, text }, op, table, key, column }
+        let place = Box::new(CommitPlace { op, table, key, column });
+        Self { problem: CommitProblem::Recorded { kind, text }, place }
     }
 }
 
 impl From<CommitError> for ErrorForm {
     fn from(error: CommitError) -> Self {
         let (kind, text) = (error.code(), error.problem.to_string());
-        let CommitError { op, table, key, column, .. } = error;
+        let CommitPlace { op, table, key, column } = *error.place;
         Self { kind, text, op, table, key, column }
     }
 }

@@ -75,8 +75,7 @@ impl Delta {
         for pair in deltas.windows(2) {
             assert_eq!(pair[0].to.cv(), pair[1].from.cv(), "log_is_gapless");
         }
-        let mut tables: BTreeMap<TableId, BTreeMap<&KeyBytes, (Option<&Row>, Option<&Row>)>> =
-            BTreeMap::new();
+        let mut tables: BTreeMap<TableId, BTreeMap<&KeyBytes, Sides<'_>>> = BTreeMap::new();
         for changes in deltas.iter().flat_map(|delta| &delta.tables) {
             let table = tables.entry(changes.table).or_default();
             for RowChange { key, old, new } in &changes.rows {
@@ -105,3 +104,6 @@ impl Delta {
         Arc::new(Delta { from: Arc::clone(&first.from), to: Arc::clone(&last.to), tables })
     }
 }
+
+/// A key's row before and after.
+type Sides<'a> = (Option<&'a Row>, Option<&'a Row>);

@@ -23,7 +23,7 @@ pub mod system_tables;
 mod tests;
 pub mod tree;
 
-pub use commit_error::{CommitError, CommitErrorKind, CommitProblem};
+pub use commit_error::{CommitError, CommitErrorKind, CommitPlace, CommitProblem};
 pub use delta::{Delta, RowChange, TableChanges};
 pub use draft::{CommitLimits, Draft, DraftOp, KeyValues};
 pub use handle::{

@@ -1,7 +1,7 @@
 //! The thread around the state machine.
 
 use crate::support::*;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tidegate_replica::drain::{Control, DrainGone, DrainOptions, DrainThread};
 
 /// Fails when the thread takes only the first of what waits, does not publish counters, or does not end.
@@ -35,8 +35,10 @@ fn the_thread_keeps_idle_connections_alive() {
     handle.event(hydrated(1, 1, 4, vec![])).expect("the drain runs");
     handle.event(progressed(1, 9)).expect("the drain runs");
     let mut seen = Vec::new();
+    let give_up_at = Instant::now() + Duration::from_secs(20);
     while !seen.contains(&progress(1, 9)) {
         assert!(!join.is_finished(), "the drain ended");
+        assert!(Instant::now() < give_up_at, "no keep-alive");
         seen.extend(sink.take());
         std::thread::yield_now();
     }
