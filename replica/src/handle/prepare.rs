@@ -107,11 +107,9 @@ impl Inner {
         let mut registry = self.registry.lock();
         self.remove_named(&mut registry, &name, "the query was replaced; subscribe again");
         registry.named.insert(name.clone(), NamedState { definition: query, pinned });
-        if persist {
-            if let Err(error) = self.store_named(&registry) {
-                self.remove_named(&mut registry, &name, "the query could not be stored");
-                return Err(not_ready(format!("cannot store the query's definition: {error}")));
-            }
+        if persist && let Err(error) = self.store_named(&registry) {
+            self.remove_named(&mut registry, &name, "the query could not be stored");
+            return Err(not_ready(format!("cannot store the query's definition: {error}")));
         }
         Ok(())
     }
@@ -145,10 +143,8 @@ impl Inner {
     pub(super) fn delete_query(&self, name: &str) -> bool {
         let mut registry = self.registry.lock();
         let removed = self.remove_named(&mut registry, name, "the query was removed");
-        if removed {
-            if let Err(error) = self.store_named(&registry) {
-                tracing::error!(%error, "the named queries could not be stored; {name} comes back after a restart");
-            }
+        if removed && let Err(error) = self.store_named(&registry) {
+            tracing::error!(%error, "the named queries could not be stored; {name} comes back after a restart");
         }
         removed
     }
@@ -161,12 +157,12 @@ impl Inner {
     fn remove_named(&self, registry: &mut Registry, name: &str, message: &str) -> bool {
         let Some(gone) = registry.named.remove(name) else { return false };
         let now = Instant::now();
-        if let Some((query, values, binding)) = gone.pinned {
-            if let Some(found) = registry.binding_mut(query, &values, binding) {
-                found.pins -= 1;
-                if found.pins == 0 && found.subscribers == 0 {
-                    found.idle = Some(Idle { until: now });
-                }
+        if let Some((query, values, binding)) = gone.pinned
+            && let Some(found) = registry.binding_mut(query, &values, binding)
+        {
+            found.pins -= 1;
+            if found.pins == 0 && found.subscribers == 0 {
+                found.idle = Some(Idle { until: now });
             }
         }
         let mut ended = Vec::new();

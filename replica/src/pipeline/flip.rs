@@ -48,10 +48,10 @@ fn flipped_keys(
     let mut candidates: HashMap<KeyBytes, Option<KeyBytes>> = HashMap::new();
     for change in delta.table(exists.table) {
         // An inner row whose own EXISTS may flip in the same commit is a candidate whatever changed in it.
-        if let (Some(old), Some(new), true) = (&change.old, &change.new, exists.filter.exists.is_empty()) {
-            if old.same_cells(new, &exists.used) {
-                continue;
-            }
+        if let (Some(old), Some(new), true) = (&change.old, &change.new, exists.filter.exists.is_empty())
+            && old.same_cells(new, &exists.used)
+        {
+            continue;
         }
         for row in change.old.iter().chain(&change.new) {
             add_candidate(exists, row, &mut candidates);

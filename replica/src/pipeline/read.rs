@@ -18,8 +18,11 @@ use tidegate_wire::model::{ColumnType, Cv, Order, Row, TableSchema, ValueRef, ke
 pub struct Budget {
     deadline: Instant,
     rows_read: Cell<u64>,
-    temporary: Option<RefCell<Vec<(Cv, Arc<IndexSpec>, Tree<Row>)>>>,
+    temporary: Option<RefCell<Vec<TemporaryIndex>>>,
 }
+
+/// An index that a snapshot lacked, with the version and the specification it was built for.
+type TemporaryIndex = (Cv, Arc<IndexSpec>, Tree<Row>);
 
 /// How many rows are read between two looks at the clock.
 const ROWS_PER_CLOCK: u64 = 1_024;
@@ -50,7 +53,7 @@ impl Budget {
     fn spend(&self) -> Result<(), EvalError> {
         let rows = self.rows_read.get() + 1;
         self.rows_read.set(rows);
-        if rows % ROWS_PER_CLOCK == 0 && Instant::now() >= self.deadline {
+        if rows.is_multiple_of(ROWS_PER_CLOCK) && Instant::now() >= self.deadline {
             return Err(EvalError::Deadline);
         }
         Ok(())
@@ -95,10 +98,10 @@ impl<'s> Reader<'s> {
 
     /// Whether a row passes a filter.
     pub(super) fn passes(&self, filter: &Filter, row: &Row) -> Result<bool, EvalError> {
-        if let Some(start) = &filter.start {
-            if !beyond(start, row) {
-                return Ok(false);
-            }
+        if let Some(start) = &filter.start
+            && !beyond(start, row)
+        {
+            return Ok(false);
         }
         if filter.condition == Condition::Constant(Some(true)) {
             return Ok(true);

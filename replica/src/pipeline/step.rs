@@ -126,10 +126,9 @@ impl Pipeline {
             // A row whose EXISTS may flip in the same commit is tested whatever changed in it.
             if let (Some(old), Some(new), true) =
                 (&change.old, &change.new, place.condition.exists.is_empty())
+                && old.same_cells(new, &place.used)
             {
-                if old.same_cells(new, &place.used) {
-                    continue;
-                }
+                continue;
             }
             let mut old_key = change.old.as_ref().and_then(group_of);
             let mut new_key = change.new.as_ref().and_then(group_of);

@@ -269,12 +269,11 @@ impl Worker {
             }
             WorkerInput::Bind { query, binding, values } => self.bind(query, binding, values)?,
             WorkerInput::Unbind { query, binding } => {
-                if self.pending.remove(&binding).is_none() {
-                    if let Some(family) = self.families.get_mut(&query) {
-                        if let Err(fault) = family.unbind(binding, &self.snapshot, self.deadline) {
-                            self.fail(query, fault)?;
-                        }
-                    }
+                if self.pending.remove(&binding).is_none()
+                    && let Some(family) = self.families.get_mut(&query)
+                    && let Err(fault) = family.unbind(binding, &self.snapshot, self.deadline)
+                {
+                    self.fail(query, fault)?;
                 }
             }
             WorkerInput::Remove { query } => self.forget(query),
