@@ -4,6 +4,7 @@
 pub mod check;
 pub mod client;
 pub mod demo;
+pub mod query_text;
 pub mod replay;
 pub mod serve;
 pub mod status;
