@@ -1,4 +1,9 @@
 //! What the whole-system tests share.
 
 pub(crate) mod engine;
+pub(crate) mod http;
+pub(crate) mod laws;
+pub(crate) mod raw;
 pub(crate) mod seeds;
+pub(crate) mod server;
+pub(crate) mod tap;
