@@ -17,14 +17,12 @@ pub(crate) struct Figure {
 
 /// All figures.
 pub(crate) const FIGURES: &[Figure] = &[
-    /*STAGE2
-        Figure {
-            name: "latency",
-            what: "commit → released on a loopback client, 1 subscriber, idle",
-            target: "p50 ≤ 1 ms, p99 ≤ 5 ms (fsync off)",
-            measure: figures::latency::measure,
-        },
-    STAGE2*/
+    Figure {
+        name: "latency",
+        what: "commit → released on a loopback client, 1 subscriber, idle",
+        target: "p50 ≤ 1 ms, p99 ≤ 5 ms (fsync off)",
+        measure: figures::latency::measure,
+    },
     Figure {
         name: "advance",
         what: "engine: advance of `issue` top 50 + comments, a comment inserted",
@@ -49,38 +47,30 @@ pub(crate) const FIGURES: &[Figure] = &[
         target: "≤ 1 ms, rows read ≤ 10 × shown",
         measure: figures::top::measure,
     },
-    /*STAGE2
-        Figure {
-            name: "fanout",
-            what: "one query, 1,000 subscribers: updates/s with p99 < 1 s, nobody lost",
-            target: "≥ 0.6 × a bare axum broadcaster",
-            measure: figures::fanout::measure,
-        },
-    STAGE2*/
-    /*STAGE2
-        Figure {
-            name: "watchers",
-            what: "5,000 distinct `id = k` watchers, 100 commits/s: server CPU per commit",
-            target: "≤ 0.3 ms",
-            measure: figures::watchers::measure,
-        },
-    STAGE2*/
-    /*STAGE2
-        Figure {
-            name: "first-result",
-            what: "first result of 300 rows for one warm client",
-            target: "≤ 2 ms p50",
-            measure: figures::first_result::measure,
-        },
-    STAGE2*/
-    /*STAGE2
-        Figure {
-            name: "apply",
-            what: "apply rate of the year's stream, 10 board queries, 1 subscriber each",
-            target: "≥ 100,000 operations/s",
-            measure: figures::apply::measure,
-        },
-    STAGE2*/
+    Figure {
+        name: "fanout",
+        what: "one query, 1,000 subscribers: updates/s with p99 < 1 s, nobody lost",
+        target: "≥ 0.6 × a bare axum broadcaster",
+        measure: figures::fanout::measure,
+    },
+    Figure {
+        name: "watchers",
+        what: "5,000 distinct `id = k` watchers, 100 commits/s: server CPU per commit",
+        target: "≤ 0.3 ms",
+        measure: figures::watchers::measure,
+    },
+    Figure {
+        name: "first-result",
+        what: "first result of 300 rows for one warm client",
+        target: "≤ 2 ms p50",
+        measure: figures::first_result::measure,
+    },
+    Figure {
+        name: "apply",
+        what: "apply rate of the year's stream, 10 board queries, 1 subscriber each",
+        target: "≥ 100,000 operations/s",
+        measure: figures::apply::measure,
+    },
     Figure {
         name: "memory",
         what: "store memory, 1,000,000 rows of ~100 bytes, one secondary index",

@@ -4,6 +4,8 @@
 //! Every figure checks in the same run that what it measured was right (a maintained result equals a fresh one, no
 //! frame is missing) and ends the program with an error when it was not.
 
+mod board;
+mod broadcaster;
 mod engine;
 mod figure;
 mod figures;
@@ -12,6 +14,7 @@ mod load;
 mod machine;
 mod report;
 mod sample;
+mod serving;
 
 use anyhow::{Context as _, bail};
 use clap::Parser;

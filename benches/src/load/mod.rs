@@ -1,9 +1,13 @@
 //! The other process of a figure. The program starts itself with [`CHILD`] as its first argument; the two talk in
 //! lines of JSON over the child's stdin and stdout.
 
+pub(crate) mod mark;
 mod process;
+mod reader;
+mod readers;
 
 pub(crate) use process::{Child, tell};
+pub(crate) use readers::{Expect, Outcome, Readers, Spec};
 
 use crate::figures;
 use anyhow::{Context as _, bail};
@@ -18,6 +22,7 @@ pub(crate) fn child(arguments: &[OsString]) -> anyhow::Result<()> {
         arguments.iter().map(|it| it.to_str()).collect::<Option<_>>().context("arguments are UTF-8")?;
     match arguments.as_slice() {
         [figures::memory::CHILD, order] => figures::memory::child(order),
+        [readers::CHILD] => readers::child(),
         other => bail!("no such part: {other:?}"),
     }
 }

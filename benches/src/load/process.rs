@@ -31,6 +31,12 @@ impl Child {
         Ok(Self { process, input, output })
     }
 
+    /// Sends the child a line.
+    pub(crate) fn say(&mut self, line: &Json) -> anyhow::Result<()> {
+        let input = self.input.as_mut().context("the child's stdin is open until its end")?;
+        writeln!(input, "{line}").context("the child process ended early; its error stands above")
+    }
+
     /// Waits for the child's next line.
     pub(crate) fn hear(&mut self) -> anyhow::Result<Json> {
         let mut line = String::new();
