@@ -9,7 +9,6 @@ use crate::{
 };
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
-use serde_json::json;
 use std::{
     io::{self, IsTerminal as _, Write as _},
     path::PathBuf,
@@ -109,7 +108,8 @@ pub fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
 
 async fn serve(config: Config) -> Result<(), Failure> {
     let server = start(config, Page::Console).await?;
-    let line = json!({ "ready": true, "addr": server.addr.to_string() });
+    // Written out so that the members stand in the documented order, for readers that look at the text.
+    let line = format!("{{\"ready\":true,\"addr\":\"{}\"}}", server.addr);
     let mut stdout = io::stdout().lock();
     // Whoever started the server may not listen any more; that is no reason to stop serving.
     let _ = writeln!(stdout, "{line}").and_then(|()| stdout.flush());

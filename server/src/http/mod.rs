@@ -12,6 +12,7 @@ pub mod operations;
 pub mod queries;
 pub mod request;
 pub mod rows;
+pub mod source;
 
 use crate::{socket, state::Shared};
 use axum::{
