@@ -52,18 +52,38 @@ fn body(lines: &[&str]) -> String {
 fn refused_ops() -> Vec<(Json, &'static str, Vec<&'static str>)> {
     vec![
         (json!({"insert": "things", "row": {"id": 1, "name": "x"}}), "conflict", vec!["things", "1"]),
-        (json!({"update": "things", "key": {"id": 77}, "set": {"name": "x"}}), "conflict", vec!["things", "77"]),
+        (
+            json!({"update": "things", "key": {"id": 77}, "set": {"name": "x"}}),
+            "conflict",
+            vec!["things", "77"],
+        ),
         (json!({"delete": "things", "key": {"id": 77}}), "conflict", vec!["things", "77"]),
         (json!({"insert": "nothing", "row": {}}), "unknown_table", vec!["nothing"]),
-        (json!({"insert": "things", "row": {"id": 9, "name": "x", "colour": 1}}), "unknown_column", vec!["colour"]),
-        (json!({"update": "things", "key": {"id": 1}, "set": {"colour": 1}}), "unknown_column", vec!["colour"]),
+        (
+            json!({"insert": "things", "row": {"id": 9, "name": "x", "colour": 1}}),
+            "unknown_column",
+            vec!["colour"],
+        ),
+        (
+            json!({"update": "things", "key": {"id": 1}, "set": {"colour": 1}}),
+            "unknown_column",
+            vec!["colour"],
+        ),
         (json!({"delete": "things", "key": {"colour": 1}}), "unknown_column", vec!["colour"]),
-        (json!({"insert": "things", "row": {"id": "nine", "name": "x"}}), "type_mismatch", vec!["id", "nine"]),
+        (
+            json!({"insert": "things", "row": {"id": "nine", "name": "x"}}),
+            "type_mismatch",
+            vec!["id", "nine"],
+        ),
         (json!({"insert": "things", "row": {"id": 1.5, "name": "x"}}), "type_mismatch", vec!["id"]),
         (json!({"insert": "things", "row": {"id": 9, "name": null}}), "type_mismatch", vec!["name", "null"]),
         (json!({"insert": "things", "row": {"id": 9}}), "type_mismatch", vec!["name", "null"]),
         (json!({"insert": "things", "row": {"name": "x"}}), "type_mismatch", vec!["id"]),
-        (json!({"update": "things", "key": {"id": 1}, "set": {"ratio": "big"}}), "type_mismatch", vec!["ratio"]),
+        (
+            json!({"update": "things", "key": {"id": 1}, "set": {"ratio": "big"}}),
+            "type_mismatch",
+            vec!["ratio"],
+        ),
         (json!({"update": "things", "key": {"id": 1}, "set": {"id": 2}}), "bad_message", vec!["id", "key"]),
         (json!({"delete": "pairs", "key": {"a": 1}}), "bad_message", vec!["b"]),
         (json!({"delete": "things", "key": {"id": 1, "name": "n1"}}), "bad_message", vec!["name"]),

@@ -63,9 +63,13 @@ async fn serves(server: &TestServer, codec: Codec) {
 fn an_undecodable_frame_closes_with_1008() {
     with_both_codecs(async |server, codec| {
         let garbage: [&[u8]; 5] = match codec {
-            Codec::Json => {
-                [b"{", b"nonsense", b"{\"nothing\":{}}", b"{\"subscribe\":{\"sub\":-1}}", b"{\"hello\":{\"x\":1}}"]
-            }
+            Codec::Json => [
+                b"{",
+                b"nonsense",
+                b"{\"nothing\":{}}",
+                b"{\"subscribe\":{\"sub\":-1}}",
+                b"{\"hello\":{\"x\":1}}",
+            ],
             Codec::MessagePack => {
                 [b"\xc1", b"\x81", b"\x81\xa7nothing\x80", b"\x81\xa9subscribe\xff", b"\xdd\xff\xff\xff\xff"]
             }
@@ -175,9 +179,10 @@ fn a_silent_socket_is_asked_for_its_hello_and_closed() {
 
 /// `related` or `exists` nested to that many queries.
 fn nested(levels: usize) -> Json {
-    (1..levels).fold(json!({"table": "things"}), |query, _| {
-        json!({"table": "things", "where": {"exists": {"on": [["id", "id"]], "query": query}}})
-    })
+    (1..levels).fold(
+        json!({"table": "things"}),
+        |query, _| json!({"table": "things", "where": {"exists": {"on": [["id", "id"]], "query": query}}}),
+    )
 }
 
 /// A query with that many places.
@@ -213,11 +218,7 @@ fn refused_subscriptions_name_what_is_at_fault() {
         (json!({"query": {"table": "things", "limits": 3}}), ErrorCode::BadQuery, "limits"),
         (json!({"query": {"table": "things", "limit": -1}}), ErrorCode::BadQuery, "limit"),
         (json!({"query": []}), ErrorCode::BadQuery, "query"),
-        (
-            json!({"query": {"table": "things", "select": ["name", "name"]}}),
-            ErrorCode::BadQuery,
-            "name",
-        ),
+        (json!({"query": {"table": "things", "select": ["name", "name"]}}), ErrorCode::BadQuery, "name"),
         (json!({"query": nested(65)}), ErrorCode::BadQuery, "64"),
         (json!({"query": places(33)}), ErrorCode::BadQuery, "32"),
         (with_args(json!({})), ErrorCode::BadArgs, "p"),
@@ -320,9 +321,7 @@ async fn last_mutation_id(server: &TestServer, client_id: &str) -> Json {
 
 #[test]
 fn mutations_go_in_order_exactly_once() {
-    let insert = |id: u64, key: u64| {
-        json!({"id": id, "ops": [{"insert": "things", "row": {"id": key, "name": "pushed"}}]})
-    };
+    let insert = |id: u64, key: u64| json!({"id": id, "ops": [{"insert": "things", "row": {"id": key, "name": "pushed"}}]});
     with_both_codecs(async |server, codec| {
         let base = 100 * (1 + codec as u64);
         let mut raw = Raw::hello(server.addr(), codec, json!({})).await;
@@ -357,8 +356,11 @@ fn mutations_go_in_order_exactly_once() {
         }
         assert_eq!(last_mutation_id(server, &client_id).await, json!(11));
         let mut http = Http::connect(server.addr()).await;
-        http.put("/v1/queries/pushed", &json!({"query": {"table": "things", "where": {
-            "op": "between", "args": [{"col": "id"}, base, base + 99]}}}))
+        http.put(
+            "/v1/queries/pushed",
+            &json!({"query": {"table": "things", "where": {
+            "op": "between", "args": [{"col": "id"}, base, base + 99]}}}),
+        )
         .await;
         let rows = http.get("/v1/queries/pushed/rows").await.json();
         let ids: Vec<&Json> = rows["rows"].as_array().expect("rows").iter().map(|row| &row["id"]).collect();
@@ -401,7 +403,8 @@ fn a_client_that_vanishes_leaves_nothing_behind() {
             }
             // No close frame: the socket is gone, here and there with what it never read.
             drop(goes);
-            http.commit([&json!({"ops": [{"update": "things", "key": {"id": 1}, "set": {"ratio": n}}]})]).await;
+            http.commit([&json!({"ops": [{"update": "things", "key": {"id": 1}, "set": {"ratio": n}}]})])
+                .await;
         }
         until("only one connection, subscription and query is left", async || {
             let status = http.status().await;
@@ -451,7 +454,8 @@ fn garbage(rng: &mut ChaCha8Rng, codec: Codec) -> Vec<u8> {
             }
             // Lengths and nesting that promise far more than there is.
             _ => {
-                let heavy: &[u8] = if codec == Codec::Json { b"[[[[[[[[" } else { b"\xdd\xff\xff\xff\xff\xdb\x7f\xff" };
+                let heavy: &[u8] =
+                    if codec == Codec::Json { b"[[[[[[[[" } else { b"\xdd\xff\xff\xff\xff\xdb\x7f\xff" };
                 bytes.splice(at..at, heavy.iter().copied());
             }
         }

@@ -83,8 +83,7 @@ impl Loaded {
                 let rows = tick.rows();
                 matches!(rows.first().and_then(|row| row.get("tick")), Some(ValueRef::Int8(n)) if n == wanted)
             };
-            let commit =
-                json!({"ops": [{"update": TICK, "key": {"id": 1}, "set": {"tick": self.ticks}}]});
+            let commit = json!({"ops": [{"update": TICK, "key": {"id": 1}, "set": {"tick": self.ticks}}]});
             let cv = self.http.commit([&commit]).await;
             while !shown(tick) {
                 within("the last commit's release", tick.next()).await.ok_or("the tick's view ended")?;

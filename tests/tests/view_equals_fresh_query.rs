@@ -223,15 +223,13 @@ impl Run {
                 truth.fail(format!("subscriber {subscriber}: {failure}"));
             }
         };
-        let on_broken =
-            move |what: String| broken.fail(format!("subscriber {subscriber}: {what}"));
+        let on_broken = move |what: String| broken.fail(format!("subscriber {subscriber}: {what}"));
         let (tap, cutter) = Tap::new(on_release, on_broken);
         let options = ClientOptions::default()
             .codec(codec(&mut self.rng))
             .backoff_initial(Duration::from_millis(1))
             .backoff_max(Duration::from_millis(5));
-        let client =
-            Client::start(&self.server.url(), options, Arc::new(tap)).map_err(|e| e.to_string())?;
+        let client = Client::start(&self.server.url(), options, Arc::new(tap)).map_err(|e| e.to_string())?;
         let ticks = subscriber.is_multiple_of(2);
         {
             let mut held = held.lock();
@@ -267,8 +265,7 @@ impl Run {
             Step::Subscribe { subscriber, sub, query, args } => {
                 let connected = &self.connected[subscriber];
                 let mut held = connected.held.lock();
-                let request =
-                    Query::json(query.clone()).args(args.as_object().cloned().unwrap_or_default());
+                let request = Query::json(query.clone()).args(args.as_object().cloned().unwrap_or_default());
                 let view = held.client.as_ref().expect("it is connected").open(request);
                 held.live.insert(*sub, Live { query: query.clone(), args: args.clone(), view });
             }

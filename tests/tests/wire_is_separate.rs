@@ -32,11 +32,8 @@ fn wire_is_separate() {
         let mut rest = dense.as_str();
         while let Some((_, after)) = rest.split_once("tidegate_wire::") {
             let own = after.strip_prefix('{').map_or(after, |tree| tree.split("};").next().unwrap_or(tree));
-            let names: Vec<&str> = if after.starts_with('{') {
-                own.split([',', '{']).collect()
-            } else {
-                vec![after]
-            };
+            let names: Vec<&str> =
+                if after.starts_with('{') { own.split([',', '{']).collect() } else { vec![after] };
             for name in names {
                 for forbidden in ["protocol", "codec"] {
                     assert!(

@@ -36,6 +36,14 @@ pub enum StepFault {
 }
 
 impl StepFault {
+    /// The fault of an evaluation error, with the row that was noted for it.
+    fn of(error: EvalError, budget: &Budget) -> Self {
+        match budget.take_failed() {
+            Some((table, key)) => Self::Row { error, table, key },
+            None => Self::Eval(error),
+        }
+    }
+
     /// Whether the time limit was passed.
     #[must_use]
     pub fn is_deadline(&self) -> bool {
@@ -190,16 +198,10 @@ impl Pipeline {
             Ok(passes) => Ok(passes),
             Err(error @ (EvalError::Deadline | EvalError::MissingIndex)) => Err(StepFault::Eval(error)),
             Err(error) => {
-                let schema = after.schema(place.table);
-                let cells: Vec<_> =
-                    schema.primary_key.iter().map(|&column| row.cell(column).to_json()).collect();
-                let key_json = serde_json::Value::from(cells).to_string();
+                after.note_failure(place.table, row);
+                let fault = StepFault::of(error, after.budget);
                 for binding in groups.get(key).into_iter().flat_map(|group| group.subscribers.iter()) {
-                    pass.faults.entry(binding).or_insert_with(|| StepFault::Row {
-                        error: error.clone(),
-                        table: schema.name.clone(),
-                        key: key_json.clone(),
-                    });
+                    pass.faults.entry(binding).or_insert_with(|| fault.clone());
                 }
                 Ok(false)
             }
@@ -250,7 +252,7 @@ impl Pipeline {
                         shown_before.push(row.clone());
                         ControlFlow::Continue(())
                     });
-                    fault_all(read, leaving.iter().copied(), pass)?;
+                    fault_all(read, leaving.iter().copied(), after.budget, pass)?;
                 }
             }
         }
@@ -260,11 +262,11 @@ impl Pipeline {
             _ if group.subscribers.is_empty() => Vec::new(),
             (Some(top), Some(limit)) if !changes.is_empty() => {
                 let advanced = top.advance(place, limit, key, changes, after);
-                fault_all(advanced, all(), pass)?.unwrap_or_default()
+                fault_all(advanced, all(), after.budget, pass)?.unwrap_or_default()
             }
             (None, Some(limit)) => {
                 let filled = Top::fill(place, limit, key, after);
-                group.top = Some(fault_all(filled, all(), pass)?.unwrap_or_default());
+                group.top = Some(fault_all(filled, all(), after.budget, pass)?.unwrap_or_default());
                 Vec::new()
             }
             (None, None) => changes.to_vec(),
@@ -288,7 +290,7 @@ impl Pipeline {
                         rows.push(row.clone());
                         ControlFlow::Continue(())
                     });
-                    fault_all(read, entering.iter().copied(), pass)?;
+                    fault_all(read, entering.iter().copied(), after.budget, pass)?;
                 }
             }
             pass.out.reserve(rows.len() * entering.len());
@@ -379,14 +381,16 @@ fn net(counts: &[(BindingId, i32)]) -> SmallVec<[(BindingId, i32); 1]> {
 fn fault_all<T>(
     result: Result<T, EvalError>,
     bindings: impl IntoIterator<Item = BindingId>,
+    budget: &Budget,
     pass: &mut Pass<'_>,
 ) -> Result<Option<T>, StepFault> {
     match result {
         Ok(value) => Ok(Some(value)),
         Err(error @ (EvalError::Deadline | EvalError::MissingIndex)) => Err(StepFault::Eval(error)),
         Err(error) => {
+            let fault = StepFault::of(error, budget);
             for binding in bindings {
-                pass.faults.entry(binding).or_insert_with(|| StepFault::Eval(error.clone()));
+                pass.faults.entry(binding).or_insert_with(|| fault.clone());
             }
             Ok(None)
         }

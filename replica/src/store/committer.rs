@@ -26,7 +26,7 @@ use std::{
     collections::HashMap,
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
 };
 use tidegate_wire::model::{Cv, TableSchema};
@@ -51,6 +51,8 @@ pub(super) struct Shared {
     /// Indexes that their users are done with. Beside the queue, so that releasing never waits.
     pub(super) released: Mutex<Vec<IndexId>>,
     pub(super) closing: AtomicBool,
+    /// Bytes of the log as of the last sync.
+    pub(super) log_bytes: AtomicU64,
 }
 
 /// The store thread's state.
@@ -448,6 +450,7 @@ impl Committer {
         }
         if let Some(journal) = &self.journal {
             assert!(journal.durable_sequence() >= group.last_sequence, "acknowledged_is_durable");
+            self.shared.log_bytes.store(journal.bytes(), Ordering::Relaxed);
         }
         if !group.keys.is_empty() {
             let mut keys = self.shared.keys.lock();

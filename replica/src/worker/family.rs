@@ -52,7 +52,7 @@ impl Family {
         let faults = guarded(|| self.pipeline.advance(delta, &budget, &mut changes))?
             .map_err(|fault| fault_of(&fault, deadline))?;
         if !changes.is_empty() || !faults.is_empty() {
-            self.gauges.advanced(nanos(started));
+            self.gauges.advanced(started.elapsed());
             self.count(&changes);
         }
         let faults =
@@ -74,7 +74,7 @@ impl Family {
         let bound = guarded(|| self.pipeline.bind(binding, values, at, &budget, &mut changes))?;
         Ok(match bound {
             Ok(()) => {
-                self.gauges.hydrated(nanos(started));
+                QueryGauges::hydrated(started.elapsed());
                 self.count(&changes);
                 Ok(changes)
             }
@@ -123,7 +123,7 @@ impl Family {
         }
         let changes = if since.is_empty() { changes } else { self.fold(binding, changes, since) };
         self.pipeline.absorb(pipeline);
-        self.gauges.hydrated(nanos(started));
+        QueryGauges::hydrated(started.elapsed());
         self.count(&changes);
         Ok(changes)
     }
@@ -185,8 +185,4 @@ pub(super) fn fault_of(fault: &StepFault, deadline: Duration) -> Fault {
         return Fault { cause: FaultCause::Deadline, message };
     }
     Fault { cause: FaultCause::Derive, message: fault.to_string() }
-}
-
-fn nanos(started: Instant) -> u64 {
-    u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX)
 }

@@ -341,7 +341,6 @@ impl Worker {
 
     /// Discards a family that cannot go on.
     fn fail(&mut self, query: QueryId, fault: Fault) -> Result<(), DrainLost> {
-        tracing::warn!(query = query.0, cause = ?fault.cause, message = %fault.message, "query faulted");
         self.forget(query);
         self.tell(WorkerEvent::Faulted { query, binding: None, fault })
     }

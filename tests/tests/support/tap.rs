@@ -12,9 +12,7 @@ use std::{
 };
 use tidegate_client::{
     Codec,
-    transport::{
-        Frame, FrameSink, FrameStream, Transport, TransportError, websocket::WebSocketTransport,
-    },
+    transport::{Frame, FrameSink, FrameStream, Transport, TransportError, websocket::WebSocketTransport},
 };
 use tidegate_wire::protocol::ServerMessage;
 use tokio::sync::Notify;
