@@ -68,8 +68,7 @@ fn flipped_keys(
         // An error counts as a flip: the outer rows it concerns meet it when they are tested, and it is theirs.
         let answers = (before.exists_under(exists, &inner_key), after.exists_under(exists, &inner_key));
         match answers {
-            (Err(error @ (EvalError::Deadline | EvalError::MissingIndex)), _)
-            | (_, Err(error @ (EvalError::Deadline | EvalError::MissingIndex))) => return Err(error),
+            (Err(error), _) | (_, Err(error)) if error.is_of_step() => return Err(error),
             (Ok(before), Ok(after)) if before == after => {}
             _ => flipped.push(outer_key),
         }

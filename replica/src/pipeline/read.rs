@@ -17,6 +17,7 @@ use tidegate_wire::model::{ColumnType, Cv, Order, Row, TableSchema, ValueRef, ke
 /// Bounds the time of one advance or hydration, and counts the rows it reads.
 pub struct Budget {
     deadline: Instant,
+    rows_max: u64,
     rows_read: Cell<u64>,
     /// The row that could not be evaluated last.
     failed: RefCell<Option<FailedRow>>,
@@ -41,10 +42,17 @@ impl Budget {
         let century = Duration::from_secs(3_155_760_000);
         Self {
             deadline: now + limit.min(century),
+            rows_max: u64::MAX,
             rows_read: Cell::new(0),
             failed: RefCell::default(),
             temporary: None,
         }
+    }
+
+    /// Like [`Budget::new`], ending also once more than `rows_max` rows are read.
+    #[must_use]
+    pub fn with_rows(limit: Duration, rows_max: u64) -> Self {
+        Self { rows_max, ..Self::new(limit) }
     }
 
     /// Like [`Budget::new`], for reading once: an index that a snapshot lacks is built for the occasion, by reading
@@ -68,6 +76,9 @@ impl Budget {
     fn spend(&self) -> Result<(), EvalError> {
         let rows = self.rows_read.get() + 1;
         self.rows_read.set(rows);
+        if rows > self.rows_max {
+            return Err(EvalError::RowLimit);
+        }
         if rows.is_multiple_of(ROWS_PER_CLOCK) && Instant::now() >= self.deadline {
             return Err(EvalError::Deadline);
         }

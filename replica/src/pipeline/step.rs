@@ -44,6 +44,12 @@ impl StepFault {
         }
     }
 
+    /// Whether more rows were read than the step was given.
+    #[must_use]
+    pub fn is_row_limit(&self) -> bool {
+        matches!(self, Self::Eval(EvalError::RowLimit))
+    }
+
     /// Whether the time limit was passed.
     #[must_use]
     pub fn is_deadline(&self) -> bool {
@@ -196,7 +202,7 @@ impl Pipeline {
     ) -> Result<bool, StepFault> {
         match after.passes(&place.condition, row) {
             Ok(passes) => Ok(passes),
-            Err(error @ (EvalError::Deadline | EvalError::MissingIndex)) => Err(StepFault::Eval(error)),
+            Err(error) if error.is_of_step() => Err(StepFault::Eval(error)),
             Err(error) => {
                 after.note_failure(place.table, row);
                 let fault = StepFault::of(error, after.budget);
@@ -386,7 +392,7 @@ fn fault_all<T>(
 ) -> Result<Option<T>, StepFault> {
     match result {
         Ok(value) => Ok(Some(value)),
-        Err(error @ (EvalError::Deadline | EvalError::MissingIndex)) => Err(StepFault::Eval(error)),
+        Err(error) if error.is_of_step() => Err(StepFault::Eval(error)),
         Err(error) => {
             let fault = StepFault::of(error, budget);
             for binding in bindings {
@@ -401,7 +407,7 @@ fn fault_all<T>(
 fn unless_fatal(result: Result<bool, EvalError>) -> Result<Option<bool>, StepFault> {
     match result {
         Ok(passes) => Ok(Some(passes)),
-        Err(error @ (EvalError::Deadline | EvalError::MissingIndex)) => Err(StepFault::Eval(error)),
+        Err(error) if error.is_of_step() => Err(StepFault::Eval(error)),
         Err(_) => Ok(None),
     }
 }
