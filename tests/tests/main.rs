@@ -1,9 +1,16 @@
 //! All whole-system tests, in one binary.
 
+mod acknowledged_is_durable;
 mod advance_is_difference;
 mod bad_commits;
 mod bad_input;
+mod batches_precede_progress;
+mod commit_is_atomic_for_a_client;
 mod conformance_nested;
+mod full_disk;
+mod log_is_gapless;
+mod progress_is_irrevocable;
+mod seq_is_gapless;
 mod support;
 mod view_equals_fresh_query;
 mod wire_is_separate;

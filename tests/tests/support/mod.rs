@@ -1,5 +1,7 @@
 //! What the whole-system tests share.
 
+pub(crate) mod binary;
+pub(crate) mod counters;
 pub(crate) mod engine;
 pub(crate) mod http;
 pub(crate) mod laws;

@@ -6,7 +6,7 @@ use futures_util::{SinkExt as _, StreamExt as _};
 use serde_json::{Value as Json, json};
 use std::{collections::VecDeque, net::SocketAddr};
 use tidegate_client::Codec;
-use tidegate_wire::protocol::{ErrorCode, ServerMessage, client::Subscribe};
+use tidegate_wire::protocol::{ErrorCode, ServerMessage, server::Op};
 use tokio::net::TcpStream;
 use tokio_tungstenite::{
     MaybeTlsStream, WebSocketStream, connect_async_with_config,
@@ -153,10 +153,25 @@ impl Raw {
         self.send(&json!({"subscribe": {"sub": sub, "query": query}})).await;
     }
 
-    /// Subscribes with a typed message.
-    pub(crate) async fn subscribe_as(&mut self, subscribe: &Subscribe) {
-        let message = json!({ "subscribe": subscribe });
-        self.send(&message).await;
+    /// Reads up to the end of a subscription's first snapshot; its operations.
+    ///
+    /// # Panics
+    /// When the subscription is refused or ends.
+    pub(crate) async fn snapshot(&mut self, sub: u64) -> Vec<Op> {
+        let mut ops = Vec::new();
+        loop {
+            match self.message().await {
+                ServerMessage::Batch(batch) if batch.sub.0 == sub => {
+                    ops.extend(batch.ops);
+                    if !batch.more {
+                        return ops;
+                    }
+                }
+                ServerMessage::Faulted(faulted) if faulted.sub.0 == sub => panic!("{faulted:?}"),
+                ServerMessage::Error(error) => panic!("{error:?}"),
+                _ => {}
+            }
+        }
     }
 
     /// Reads up to a release of at least that cv; all messages on the way.
