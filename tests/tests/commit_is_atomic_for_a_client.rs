@@ -63,11 +63,8 @@ fn commit_is_atomic_for_a_client() {
         let columns = json!([{"name": "id", "type": "int8"}, {"name": "n", "type": "int8"},
             {"name": "text", "type": "text", "nullable": true}]);
         let table = |name: &str| json!({"name": name, "columns": columns, "primary_key": ["id"]});
-        let insert = |table: &str, id: u64| {
-            json!({"insert": table, "row": {"id": id, "n": 0, "text": "some text that makes it longer ".repeat(3)}})
-        };
-        let rows: Vec<Json> =
-            (0..ROWS).map(|id| insert("large", id)).chain([insert("small", 0)]).collect();
+        let insert = |table: &str, id: u64| json!({"insert": table, "row": {"id": id, "n": 0, "text": "some text that makes it longer ".repeat(3)}});
+        let rows: Vec<Json> = (0..ROWS).map(|id| insert("large", id)).chain([insert("small", 0)]).collect();
         http.commit([&json!({"tables": [table("large"), table("small")]}), &json!({ "ops": rows })]).await;
 
         for codec in Codec::ALL {
