@@ -56,11 +56,7 @@ impl Playback {
     ///
     /// # Errors
     /// When the store holds something else, or cannot be written.
-    pub async fn open(
-        replica: Replica,
-        recording: Arc<Recording>,
-        speed: f64,
-    ) -> Result<Self, PrepareError> {
+    pub async fn open(replica: Replica, recording: Arc<Recording>, speed: f64) -> Result<Self, PrepareError> {
         let refused = |refusal: tidegate_replica::handle::CommitRefusal| match refusal.kind {
             CommitRefusalKind::NotReady => OpenError::Unwritable(refusal.message),
             _ => OpenError::OtherData(refusal.message),
@@ -103,7 +99,8 @@ impl Playback {
             }
             let now = Instant::now();
             let mut end = self.applied + 1;
-            while end < (self.applied + TOGETHER_MAX).min(self.round_len()) && clock.due(self.at(end)) <= now {
+            while end < (self.applied + TOGETHER_MAX).min(self.round_len()) && clock.due(self.at(end)) <= now
+            {
                 end += 1;
             }
             let is_rewind = self.is_rewind(self.applied);
@@ -114,7 +111,9 @@ impl Playback {
                     clock.delay(PAUSE);
                 }
                 Some(refusal) => {
-                    tracing::warn!("someone else has changed the demo's data, so the week starts again: {refusal}");
+                    tracing::warn!(
+                        "someone else has changed the demo's data, so the week starts again: {refusal}"
+                    );
                     self.applied = self.round_len();
                 }
                 None if is_rewind || due + LATE_MAX < now => clock = self.clock(),

@@ -81,8 +81,7 @@ impl Recording {
             written.push(commit.ops.first().map(|op| table_of(op).to_owned()).unwrap_or_default());
         }
         let reference_tables = ["airlines", "airports", "planes"];
-        let reference =
-            written.iter().take_while(|table| reference_tables.contains(&table.as_str())).count();
+        let reference = written.iter().take_while(|table| reference_tables.contains(&table.as_str())).count();
         let opens_at = commits.first().map_or(0, |first| first.at) + OPENING_MS;
         let opening = commits.partition_point(|commit| commit.at <= opens_at);
         let changing = head.tables.iter().map(|table| table.name.clone());

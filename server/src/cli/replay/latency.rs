@@ -114,12 +114,9 @@ mod tests {
         }
         let summary = latencies.summary();
         assert_eq!(summary.samples, 1_000);
-        for (got, want) in [
-            (summary.p50_ms, 50.0),
-            (summary.p90_ms, 90.0),
-            (summary.p99_ms, 99.0),
-            (summary.max_ms, 100.0),
-        ] {
+        for (got, want) in
+            [(summary.p50_ms, 50.0), (summary.p90_ms, 90.0), (summary.p99_ms, 99.0), (summary.max_ms, 100.0)]
+        {
             assert!((got - want).abs() <= want / 500.0, "{got} for {want}");
         }
     }

@@ -56,8 +56,10 @@ impl Poster {
             self.body.extend_from_slice(&line.text);
             self.body.push(b'\n');
         }
-        let request =
-            self.agent.post(format!("{}/v1/commits", self.url)).header("content-type", "application/x-ndjson");
+        let request = self
+            .agent
+            .post(format!("{}/v1/commits", self.url))
+            .header("content-type", "application/x-ndjson");
         self.answer(request.send(&self.body[..]), lines)
     }
 

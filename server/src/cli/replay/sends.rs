@@ -95,12 +95,18 @@ mod tests {
     fn versions_are_foretold_and_put_right() {
         let sends = Sends::after(Cv(10));
         let first = sends.sending(2);
-        assert_eq!((sends.sent_at(Cv(10)), sends.sent_at(Cv(12)), sends.sent_at(Cv(13))), (None, Some(first), None));
+        assert_eq!(
+            (sends.sent_at(Cv(10)), sends.sent_at(Cv(12)), sends.sent_at(Cv(13))),
+            (None, Some(first), None)
+        );
         sends.answered(Cv(12));
         let second = sends.sending(1);
         assert_eq!((sends.sent_at(Cv(13)), sends.foreign_commits()), (Some(second), 0));
         sends.answered(Cv(15));
-        assert_eq!((sends.newest(), sends.sent_at(Cv(15)), sends.foreign_commits()), (Cv(15), Some(second), 2));
+        assert_eq!(
+            (sends.newest(), sends.sent_at(Cv(15)), sends.foreign_commits()),
+            (Cv(15), Some(second), 2)
+        );
         let third = sends.sending(1);
         assert_eq!(sends.sent_at(Cv(16)), Some(third));
     }

@@ -177,7 +177,10 @@ mod tests {
         };
         for (text, kind) in [
             (r#"{"tables":[]}"#, LineKind::Tables),
-            (r#"{"at":7,"ops":[{"insert":"t","row":{"a":[1,2]}},{"delete":"u","key":{}}]}"#, commit(Some(7), 2, Some("t"))),
+            (
+                r#"{"at":7,"ops":[{"insert":"t","row":{"a":[1,2]}},{"delete":"u","key":{}}]}"#,
+                commit(Some(7), 2, Some("t")),
+            ),
             (r#"{"ops":[{"key":{"a":1},"update":"é","set":{}}]}"#, commit(None, 1, Some("é"))),
             (r#"{"ops":[]}"#, commit(None, 0, None)),
             ("nonsense", commit(None, 0, None)),

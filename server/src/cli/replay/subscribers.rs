@@ -132,12 +132,7 @@ impl Subscribers {
     ///
     /// # Errors
     /// When one cannot be connected, or the query is refused.
-    pub async fn connect(
-        url: &str,
-        query: Query,
-        count: usize,
-        sends: Arc<Sends>,
-    ) -> Result<Self, Failure> {
+    pub async fn connect(url: &str, query: Query, count: usize, sends: Arc<Sends>) -> Result<Self, Failure> {
         let latencies = Arc::new(Latencies::new());
         let (end, ended) = watch::channel(None);
         let address = format!("ws{}/v1/sync", url.trim_start_matches("http").trim_end_matches('/'));
@@ -160,7 +155,8 @@ impl Subscribers {
             .try_collect()
             .await
             .map_err(|error| {
-                let many = if count > 1_000 { "; with many subscribers, see `ulimit -n` on both sides" } else { "" };
+                let many =
+                    if count > 1_000 { "; with many subscribers, see `ulimit -n` on both sides" } else { "" };
                 Failure::Failed(format!("cannot subscribe at {url}: {error}{many}"))
             })?;
         Ok(Self { tasks, end, latencies })
@@ -214,9 +210,7 @@ impl Subscriber {
         latencies: Arc<Latencies>,
     ) -> Result<Self, SubscriberError> {
         let mut request = address.into_client_request()?;
-        request
-            .headers_mut()
-            .insert(SEC_WEBSOCKET_PROTOCOL, HeaderValue::from_static(CODEC.subprotocol()));
+        request.headers_mut().insert(SEC_WEBSOCKET_PROTOCOL, HeaderValue::from_static(CODEC.subprotocol()));
         let (socket, _) = connect_async_with_config(request, None, true).await?;
         let mut subscriber =
             Self { socket, owed: Vec::new(), released: None, barrier: None, sends, latencies };

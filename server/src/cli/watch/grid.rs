@@ -51,8 +51,7 @@ impl Grid {
             .iter()
             .map(|node| kinds.get(&Arc::as_ptr(node)).copied().unwrap_or(Mark::Same))
             .collect();
-        let mut grid =
-            Self { cv: update.cv, headings: Vec::new(), rows: Vec::new(), marks, removed };
+        let mut grid = Self { cv: update.cv, headings: Vec::new(), rows: Vec::new(), marks, removed };
         for node in update.rows.iter() {
             grid.push(node);
         }

@@ -37,7 +37,15 @@ impl Screen {
         let title = title.split_whitespace().collect::<Vec<_>>().join(" ");
         // A terminal that takes no more shows in the first drawing.
         let _ = write(b"\x1b[?1049h\x1b[?25l");
-        Self { title, note: String::new(), grid: None, waiting: None, drawn_at: now, marks_end: None, stale: true }
+        Self {
+            title,
+            note: String::new(),
+            grid: None,
+            waiting: None,
+            drawn_at: now,
+            marks_end: None,
+            stale: true,
+        }
     }
 
     /// Takes an update, and draws it unless the last drawing was just now.
