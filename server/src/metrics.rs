@@ -75,6 +75,11 @@ fn describe() {
     describe_counter!("tidegate_evicted_total", "connections the server gave up, by reason");
     describe_counter!("tidegate_faults_total", "queries stopped by an error, by cause");
     describe_histogram!(
+        "tidegate_query_advance_seconds",
+        "time per advance of a query that found something to do"
+    );
+    describe_histogram!("tidegate_hydrate_seconds", "time per hydration of a query");
+    describe_histogram!(
         "tidegate_commit_to_socket_seconds",
         "from a write's arrival to the writing of the progress frame that releases it"
     );
