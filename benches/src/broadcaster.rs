@@ -81,9 +81,13 @@ async fn serve(socket: WebSocket, sender: Sender<Bytes>) {
     let mut messages = sender.subscribe();
     drop(sender);
     let (mut sink, mut stream) = socket.split();
-    let reading = tokio::spawn(async move { while let Some(Ok(_)) = stream.next().await {} });
+    let mut reading = tokio::spawn(async move { while let Some(Ok(_)) = stream.next().await {} });
     'open: loop {
-        let first = match messages.recv().await {
+        let received = tokio::select! {
+            received = messages.recv() => received,
+            _ = &mut reading => break,
+        };
+        let first = match received {
             Ok(first) => first,
             Err(RecvError::Lagged(_) | RecvError::Closed) => break,
         };
