@@ -47,7 +47,8 @@ fn look(held: &Held) -> Result<(), String> {
     // A view is shown from its first result on.
     let shown = [(&held.large, ROWS as usize), (&held.small, 1)].map(|(view, whole)| {
         let rows = snapshot.rows(view);
-        (view.status() == ViewStatus::Complete && !rows.is_empty()).then(|| (rows.len() == whole, numbers(&rows)))
+        (view.status() == ViewStatus::Complete && !rows.is_empty())
+            .then(|| (rows.len() == whole, numbers(&rows)))
     });
     let different: BTreeSet<i64> = shown.iter().flatten().flat_map(|(_, numbers)| numbers.clone()).collect();
     if different.len() <= 1 && shown.iter().flatten().all(|(whole, _)| *whole) {

@@ -30,8 +30,7 @@ use tidegate_wire::{
 };
 
 fn tables() -> Json {
-    let columns =
-        json!([{"name": "id", "type": "int8"}, {"name": "kind", "type": "int8"}, {"name": "n", "type": "int8"}]);
+    let columns = json!([{"name": "id", "type": "int8"}, {"name": "kind", "type": "int8"}, {"name": "n", "type": "int8"}]);
     json!({"tables": [{"name": "t", "columns": columns, "primary_key": ["id"]}]})
 }
 

@@ -28,7 +28,8 @@ fn queues_are_bounded() {
         let mut http = Http::connect(server.addr()).await;
         let columns = json!([{"name": "id", "type": "int8"}, {"name": "n", "type": "int8"}]);
         let tables = json!({"tables": [{"name": "t", "columns": columns, "primary_key": ["id"]}]});
-        let rows: Vec<Json> = (0..2_000).map(|id| json!({"insert": "t", "row": {"id": id, "n": 0}})).collect();
+        let rows: Vec<Json> =
+            (0..2_000).map(|id| json!({"insert": "t", "row": {"id": id, "n": 0}})).collect();
         let filled = http.commit([&tables, &json!({ "ops": rows })]).await;
         let mut raw = Raw::hello(server.addr(), Codec::MessagePack, json!({})).await;
         for sub in 1..=20_u64 {

@@ -19,9 +19,10 @@ use tidegate_server::Config;
 
 /// A condition that reads the row's text again and again, and never holds.
 pub(crate) fn costly_condition(rounds: usize) -> Json {
-    let text = (0..rounds).fold(json!({"col": "text"}), |inner, round| {
-        json!({"op": if round % 2 == 0 { "upper" } else { "lower" }, "args": [inner]})
-    });
+    let text = (0..rounds).fold(
+        json!({"col": "text"}),
+        |inner, round| json!({"op": if round % 2 == 0 { "upper" } else { "lower" }, "args": [inner]}),
+    );
     json!({"op": "=", "args": [text, "never"]})
 }
 
