@@ -12,6 +12,27 @@ const LATENCY_BUCKETS: &[f64] = &[
     0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0,
 ];
 
+/// Why the server gives a connection up: its outbox is full, or a write to it takes too long.
+const EVICTION_REASONS: &[&str] = &["outbox_full", "write_timeout"];
+
+const FAULT_CAUSES: [FaultCause; 5] = [
+    FaultCause::Derive,
+    FaultCause::Deadline,
+    FaultCause::WorkerLost,
+    FaultCause::Removed,
+    FaultCause::SchemaChanged,
+];
+
+fn cause_name(cause: FaultCause) -> &'static str {
+    match cause {
+        FaultCause::Derive => "derive",
+        FaultCause::Deadline => "deadline",
+        FaultCause::WorkerLost => "worker_lost",
+        FaultCause::Removed => "removed",
+        FaultCause::SchemaChanged => "schema_changed",
+    }
+}
+
 /// Installs the recorder, once per process; servers started in one process share it. When the process has a recorder
 /// of its own, that one gets the metrics and the text here stays empty.
 pub fn install() -> &'static PrometheusHandle {
@@ -26,6 +47,13 @@ pub fn install() -> &'static PrometheusHandle {
             tracing::warn!("the process has a metrics recorder already; /metrics stays empty");
         }
         describe();
+        // Counters that are rarely touched stand at 0 from the beginning, so that a first increase is seen as one.
+        for reason in EVICTION_REASONS {
+            counter!("tidegate_evicted_total", "reason" => *reason).increment(0);
+        }
+        for cause in FAULT_CAUSES {
+            counter!("tidegate_faults_total", "cause" => cause_name(cause)).increment(0);
+        }
         handle
     })
 }
@@ -46,6 +74,11 @@ fn describe() {
     describe_gauge!("tidegate_outbox_bytes", "bytes waiting in all outboxes");
     describe_counter!("tidegate_evicted_total", "connections the server gave up, by reason");
     describe_counter!("tidegate_faults_total", "queries stopped by an error, by cause");
+    describe_histogram!(
+        "tidegate_query_advance_seconds",
+        "time per advance of a query that found something to do"
+    );
+    describe_histogram!("tidegate_hydrate_seconds", "time per hydration of a query");
     describe_histogram!(
         "tidegate_commit_to_socket_seconds",
         "from a write's arrival to the writing of the progress frame that releases it"
@@ -108,14 +141,7 @@ impl HubMetrics {
     }
 
     pub(crate) fn fault(&self, cause: FaultCause) {
-        let cause = match cause {
-            FaultCause::Derive => "derive",
-            FaultCause::Deadline => "deadline",
-            FaultCause::WorkerLost => "worker_lost",
-            FaultCause::Removed => "removed",
-            FaultCause::SchemaChanged => "schema_changed",
-        };
-        counter!("tidegate_faults_total", "cause" => cause).increment(1);
+        counter!("tidegate_faults_total", "cause" => cause_name(cause)).increment(1);
     }
 
     /// A progress frame reached the socket, `queued` after the drain made it and, when that is known, `committed`

@@ -7,10 +7,13 @@ use crate::{
     metrics::{self, HubMetrics},
     state::{Page, Shared},
 };
-use std::{io, net::SocketAddr, sync::Arc};
+use std::{future, io, net::SocketAddr, sync::Arc};
 use tidegate_replica::handle::{Replica, ReplicaOptions};
 use tokio::{net::TcpListener, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
+
+/// Why the preparation given to [`Server::start_with`] failed: the preparation's own error.
+pub type PrepareError = Box<dyn std::error::Error + Send + Sync>;
 
 /// Why a server does not start.
 #[derive(Debug, thiserror::Error)]
@@ -29,6 +32,9 @@ pub enum StartError {
     /// The replica does not start.
     #[error("cannot open the store: {0}")]
     Replica(#[from] tidegate_replica::handle::StartError),
+    /// What the command does before the server is ready has failed.
+    #[error(transparent)]
+    Prepare(#[from] PrepareError),
     /// The thread that opens the store panicked.
     #[error("opening the store failed; see the log above")]
     Panicked,
@@ -55,19 +61,24 @@ impl Server {
     /// # Errors
     /// When the address is taken or the store cannot be opened.
     pub async fn start(config: Config) -> Result<RunningServer, StartError> {
-        Self::start_with(config, Page::Console, |_, _| ()).await
+        Self::start_with(config, Page::Console, |_, _| (), |_| future::ready(Ok(()))).await
     }
 
     /// As [`Server::start`], with the page that `GET /` shows, and told while the log is replayed how many of how many
-    /// bytes are read. The address answers from the beginning: `/healthz` well, everything else `not_ready`.
+    /// bytes are read, and with what is done to the replica before clients see it. The address answers from the
+    /// beginning: `/healthz` well, everything else `not_ready`.
     ///
     /// # Errors
-    /// When the address is taken or the store cannot be opened.
-    pub async fn start_with(
+    /// When the address is taken, the store cannot be opened, or `prepare` fails.
+    pub async fn start_with<F>(
         config: Config,
         page: Page,
         on_progress: impl FnMut(u64, u64) + Send + 'static,
-    ) -> Result<RunningServer, StartError> {
+        prepare: impl FnOnce(Replica) -> F,
+    ) -> Result<RunningServer, StartError>
+    where
+        F: Future<Output = Result<(), PrepareError>>,
+    {
         if config.source.url != "embedded" {
             return Err(StartError::UnsupportedSource(config.source.url));
         }
@@ -106,6 +117,12 @@ impl Server {
                 }));
             }
         };
+        if let Err(error) = prepare(replica.clone()).await {
+            stop.cancel();
+            let _ = acceptor.await;
+            let _ = tokio::task::spawn_blocking(move || replica.shutdown()).await;
+            return Err(error.into());
+        }
         shared.set_replica(replica.clone());
         tracing::info!(%addr, cv = replica.cv().0, "ready");
         Ok(RunningServer { addr, shared, replica, stop, acceptor })

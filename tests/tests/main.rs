@@ -8,6 +8,7 @@ mod batches_precede_progress;
 mod commit_is_atomic_for_a_client;
 mod conformance_nested;
 mod full_disk;
+mod hydration_aside;
 mod log_is_gapless;
 mod progress_is_irrevocable;
 mod query_fault_stays_local;

@@ -63,6 +63,12 @@ impl Query {
         self
     }
 
+    /// The message that subscribes to it, for programs that speak the protocol themselves.
+    #[must_use]
+    pub fn to_subscribe(&self, sub: SubId) -> Subscribe {
+        self.subscribe(sub, None)
+    }
+
     pub(crate) fn subscribe(&self, sub: SubId, resume: Option<Resume>) -> Subscribe {
         let mut subscribe = Subscribe { sub, args: self.args.clone(), resume, ..Subscribe::default() };
         match &self.form {

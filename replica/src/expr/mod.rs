@@ -39,4 +39,15 @@ pub enum EvalError {
     /// An index that the plan reads is not in the snapshot.
     #[error("the snapshot lacks an index that the query reads")]
     MissingIndex,
+    /// Reading took more rows than it was given.
+    #[error("more rows than the reader was given")]
+    RowLimit,
+}
+
+impl EvalError {
+    /// Whether the error is of the whole step, not of the row or binding that it met.
+    #[must_use]
+    pub fn is_of_step(&self) -> bool {
+        matches!(self, Self::Deadline | Self::MissingIndex | Self::RowLimit)
+    }
 }

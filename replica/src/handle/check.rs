@@ -115,7 +115,7 @@ impl Inner {
                 .map(|(_, table)| (table.schema().name.clone(), table.rows().len() as u64))
                 .collect(),
             store_bytes: snapshot.row_bytes(),
-            log_bytes: 0,
+            log_bytes: self.store.log_bytes(),
         }
     }
 }

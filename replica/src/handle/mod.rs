@@ -188,7 +188,7 @@ impl Replica {
     /// # Errors
     /// As [`Replica::prepare`]; then the old one stays.
     pub async fn put_query(&self, query: NamedQuery) -> Result<(), QueryError> {
-        self.inner.put_query(query, true).await
+        self.inner.put_query(query, None).await
     }
 
     /// Removes a named query; whether there was one.

@@ -2,17 +2,31 @@
 
 use super::{NamedQuery, StartError};
 use crate::worker::{BindingId, QueryId};
+use serde::{Deserialize, Serialize};
 use std::{
     fs,
     io::{self, Write as _},
     path::{Path, PathBuf},
 };
+use tidegate_wire::model::Cv;
 
 /// A named query and what it keeps alive.
 pub(super) struct NamedState {
     pub(super) definition: NamedQuery,
+    /// The newest commit version when it was defined: what a client holds from before may be another query's.
+    pub(super) defined_at: Cv,
     /// The binding it pins, with its encoded values.
-    pub(super) pinned: Option<(QueryId, Vec<u8>, BindingId)>,
+    pub(super) pinned: Option<Pinned>,
+}
+
+/// A binding that is kept: its family, its encoded values, and itself.
+pub(super) type Pinned = (QueryId, Vec<u8>, BindingId);
+
+/// A definition on disk.
+#[derive(Serialize, Deserialize)]
+pub(super) struct StoredQuery {
+    pub(super) query: NamedQuery,
+    pub(super) defined_at: Cv,
 }
 
 /// Where definitions are kept; without a data folder, nowhere.
@@ -23,7 +37,7 @@ impl NamedFile {
         Self(data_dir.map(|dir| dir.join("queries.json")))
     }
 
-    pub(super) fn load(&self) -> Result<Vec<NamedQuery>, StartError> {
+    pub(super) fn load(&self) -> Result<Vec<StoredQuery>, StartError> {
         let Some(path) = &self.0 else { return Ok(Vec::new()) };
         let text = match fs::read(path) {
             Ok(text) => text,
@@ -37,9 +51,9 @@ impl NamedFile {
     }
 
     /// Replaces the file in one step, durably.
-    pub(super) fn store<'q>(&self, queries: impl Iterator<Item = &'q NamedQuery>) -> io::Result<()> {
+    pub(super) fn store(&self, queries: &[StoredQuery]) -> io::Result<()> {
         let Some(path) = &self.0 else { return Ok(()) };
-        let text = serde_json::to_vec_pretty(&queries.collect::<Vec<_>>()).map_err(io::Error::other)?;
+        let text = serde_json::to_vec_pretty(queries).map_err(io::Error::other)?;
         let beside = path.with_extension("json.new");
         let mut file = fs::File::create(&beside)?;
         file.write_all(&text)?;

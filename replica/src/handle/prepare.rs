@@ -2,7 +2,7 @@
 
 use super::{
     Inner, NamedQuery, PreparedQuery, QueryRequest, QuerySource, QueryStatus,
-    named::NamedState,
+    named::{NamedState, Pinned, StoredQuery},
     not_ready,
     registry::{Family, Idle, Registry, values_key},
 };
@@ -16,7 +16,7 @@ use std::{
     sync::{Arc, atomic::Ordering::Relaxed},
     time::{Duration, Instant},
 };
-use tidegate_wire::model::{ColumnType, query::Query};
+use tidegate_wire::model::{ColumnType, Cv, query::Query};
 
 /// Longest name of a named query, bytes.
 const NAME_BYTES_MAX: usize = 128;
@@ -34,8 +34,8 @@ impl Inner {
         let QuerySource::Name(name) = &request.source else {
             return self.prepare_source(&request.source, &request.args, claims, None);
         };
-        let definition = match self.registry.lock().named.get(name) {
-            Some(named) => named.definition.clone(),
+        let (definition, defined_at) = match self.registry.lock().named.get(name) {
+            Some(named) => (named.definition.clone(), named.defined_at),
             None => {
                 let message = format!("there is no query named {name}; PUT /v1/queries/{name} makes one");
                 return Err(QueryError::new(QueryErrorKind::UnknownName, message));
@@ -46,7 +46,8 @@ impl Inner {
             let message = format!("query {name} has no parameter {argument}");
             return Err(QueryError::new(QueryErrorKind::BadArgs, message));
         }
-        self.prepare_source(&definition.source, &request.args, claims, Some(&definition))
+        let prepared = self.prepare_source(&definition.source, &request.args, claims, Some(&definition))?;
+        Ok(PreparedQuery { defined_at: Some(defined_at), ..prepared })
     }
 
     fn prepare_source(
@@ -75,56 +76,71 @@ impl Inner {
             output: Arc::clone(&resolved.shape.output),
             resolved,
             name: named.map(|named| named.name.clone()),
+            defined_at: None,
             idle_ttl: named.and_then(|named| named.idle_ttl_ms).map(Duration::from_millis),
         })
     }
 
-    /// Registers a named query; `persist` writes the definitions to disk.
+    /// Registers a named query. `restored_at` is the version at which a definition from disk was made; a new one is
+    /// written there before it replaces the old one.
     pub(super) async fn put_query(
         self: &Arc<Self>,
         query: NamedQuery,
-        persist: bool,
+        restored_at: Option<Cv>,
     ) -> Result<(), QueryError> {
         let prepared = self.check_named(&query)?;
         let name = query.name.clone();
-        let mut pinned = None;
-        if query.pin {
-            loop {
-                let indexes = self.ensure_indexes(&prepared).await?;
-                let mut registry = self.registry.lock();
-                let Some((family, binding)) = self.bound(&mut registry, &prepared, indexes)? else {
-                    continue;
-                };
-                let values = values_key(&prepared.resolved.values);
-                if let Some(found) = registry.binding_mut(family, &values, binding) {
-                    found.pins += 1;
-                    found.idle = None;
-                }
-                pinned = Some((family, values, binding));
-                break;
-            }
-        }
+        let pinned = if query.pin { Some(self.pin(&prepared).await?) } else { None };
+        let defined_at = restored_at.unwrap_or_else(|| self.store.snapshot().cv());
+        let state = NamedState { definition: query, defined_at, pinned };
         let mut registry = self.registry.lock();
-        self.remove_named(&mut registry, &name, "the query was replaced; subscribe again");
-        registry.named.insert(name.clone(), NamedState { definition: query, pinned });
-        if persist {
-            if let Err(error) = self.store_named(&registry) {
-                self.remove_named(&mut registry, &name, "the query could not be stored");
+        if restored_at.is_none() {
+            let others = registry.named.iter().filter(|(other, _)| **other != name).map(|(_, named)| named);
+            if let Err(error) = self.store_named(others.chain([&state])) {
+                self.unpin(&mut registry, &state);
                 return Err(not_ready(format!("cannot store the query's definition: {error}")));
             }
         }
+        self.remove_named(&mut registry, &name, "the query was replaced; subscribe again");
+        registry.named.insert(name, state);
         Ok(())
     }
 
-    /// Takes up a definition from disk. What it pins is hydrated when the server asks for it first.
-    pub(super) fn restore_query(self: &Arc<Self>, query: NamedQuery) -> Result<(), QueryError> {
+    /// Keeps a query fresh without subscribers.
+    async fn pin(self: &Arc<Self>, prepared: &PreparedQuery) -> Result<Pinned, QueryError> {
+        loop {
+            let indexes = self.ensure_indexes(prepared).await?;
+            let mut registry = self.registry.lock();
+            let Some((family, binding)) = self.bound(&mut registry, prepared, indexes)? else { continue };
+            let values = values_key(&prepared.resolved.values);
+            if let Some(found) = registry.binding_mut(family, &values, binding) {
+                found.pins += 1;
+                found.idle = None;
+            }
+            return Ok((family, values, binding));
+        }
+    }
+
+    /// Lets go of what a named query pins.
+    fn unpin(&self, registry: &mut Registry, named: &NamedState) {
+        let Some((query, values, binding)) = &named.pinned else { return };
+        if let Some(found) = registry.binding_mut(*query, values, *binding) {
+            found.pins -= 1;
+            if found.pins == 0 && found.subscribers == 0 {
+                found.idle = Some(Idle { until: Instant::now() });
+            }
+        }
+    }
+
+    /// Takes up a definition from disk. What it pins is hydrated like any new query.
+    pub(super) fn restore_query(self: &Arc<Self>, stored: StoredQuery) -> Result<(), QueryError> {
         // No runtime is needed: the future waits only for the store's own thread.
         let inner = Arc::clone(self);
         let restored = std::thread::spawn(move || {
             tokio::runtime::Builder::new_current_thread()
                 .build()
                 .map_err(not_ready)?
-                .block_on(inner.put_query(query, false))
+                .block_on(inner.put_query(stored.query, Some(stored.defined_at)))
         });
         restored.join().unwrap_or_else(|_| Err(not_ready("restoring it panicked")))
     }
@@ -145,30 +161,24 @@ impl Inner {
     pub(super) fn delete_query(&self, name: &str) -> bool {
         let mut registry = self.registry.lock();
         let removed = self.remove_named(&mut registry, name, "the query was removed");
-        if removed {
-            if let Err(error) = self.store_named(&registry) {
-                tracing::error!(%error, "the named queries could not be stored; {name} comes back after a restart");
-            }
+        if removed && let Err(error) = self.store_named(registry.named.values()) {
+            tracing::error!(%error, name, "the named queries could not be stored; this one comes back after a restart");
         }
         removed
     }
 
-    fn store_named(&self, registry: &Registry) -> std::io::Result<()> {
-        self.named_file.store(registry.named.values().map(|named| &named.definition))
+    fn store_named<'n>(&self, named: impl Iterator<Item = &'n NamedState>) -> std::io::Result<()> {
+        let stored: Vec<StoredQuery> = named
+            .map(|named| StoredQuery { query: named.definition.clone(), defined_at: named.defined_at })
+            .collect();
+        self.named_file.store(&stored)
     }
 
     /// Removes a named query, tells those who subscribed by its name, and lets go of what it pinned.
     fn remove_named(&self, registry: &mut Registry, name: &str, message: &str) -> bool {
         let Some(gone) = registry.named.remove(name) else { return false };
+        self.unpin(registry, &gone);
         let now = Instant::now();
-        if let Some((query, values, binding)) = gone.pinned {
-            if let Some(found) = registry.binding_mut(query, &values, binding) {
-                found.pins -= 1;
-                if found.pins == 0 && found.subscribers == 0 {
-                    found.idle = Some(Idle { until: now });
-                }
-            }
-        }
         let mut ended = Vec::new();
         for (&conn, subscriptions) in &mut registry.connections {
             subscriptions.retain(|&sub, subscription| {

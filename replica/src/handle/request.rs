@@ -143,6 +143,8 @@ pub struct PreparedQuery {
     pub(super) resolved: Resolved,
     pub(super) name: Option<String>,
     pub(super) idle_ttl: Option<Duration>,
+    /// For a named query, the version at which it was defined.
+    pub(super) defined_at: Option<Cv>,
 }
 
 /// What a client still holds.

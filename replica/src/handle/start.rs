@@ -82,9 +82,9 @@ pub(super) fn start(
         .name("owner".to_owned())
         .spawn(move || owner::run(&owned, &faults))
         .map_err(threads_fail)?;
-    for query in named {
-        let name = query.name.clone();
-        if let Err(error) = inner.restore_query(query) {
+    for stored in named {
+        let name = stored.query.name.clone();
+        if let Err(error) = inner.restore_query(stored) {
             tracing::warn!(%name, %error, "a named query could not be restored");
         }
     }

@@ -27,7 +27,12 @@ impl Inner {
         query: &PreparedQuery,
         resume: Option<ResumePoint>,
     ) -> Result<Epoch, QueryError> {
-        let resume = match resume.filter(|point| point.fp == query.resolved.shape.output.fp) {
+        // What was held when a named query was defined, or before, may be its predecessor's result.
+        let is_same = |point: &ResumePoint| {
+            point.fp == query.resolved.shape.output.fp
+                && query.defined_at.is_none_or(|defined| point.cv > defined)
+        };
+        let resume = match resume.filter(is_same) {
             Some(point) => self.resume_base(query, point).await,
             None => None,
         };

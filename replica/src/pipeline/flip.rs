@@ -48,10 +48,10 @@ fn flipped_keys(
     let mut candidates: HashMap<KeyBytes, Option<KeyBytes>> = HashMap::new();
     for change in delta.table(exists.table) {
         // An inner row whose own EXISTS may flip in the same commit is a candidate whatever changed in it.
-        if let (Some(old), Some(new), true) = (&change.old, &change.new, exists.filter.exists.is_empty()) {
-            if old.same_cells(new, &exists.used) {
-                continue;
-            }
+        if let (Some(old), Some(new), true) = (&change.old, &change.new, exists.filter.exists.is_empty())
+            && old.same_cells(new, &exists.used)
+        {
+            continue;
         }
         for row in change.old.iter().chain(&change.new) {
             add_candidate(exists, row, &mut candidates);
@@ -68,8 +68,7 @@ fn flipped_keys(
         // An error counts as a flip: the outer rows it concerns meet it when they are tested, and it is theirs.
         let answers = (before.exists_under(exists, &inner_key), after.exists_under(exists, &inner_key));
         match answers {
-            (Err(error @ (EvalError::Deadline | EvalError::MissingIndex)), _)
-            | (_, Err(error @ (EvalError::Deadline | EvalError::MissingIndex))) => return Err(error),
+            (Err(error), _) | (_, Err(error)) if error.is_of_step() => return Err(error),
             (Ok(before), Ok(after)) if before == after => {}
             _ => flipped.push(outer_key),
         }

@@ -168,10 +168,10 @@ impl Top {
         };
         let (mut removed, mut added) = (BTreeMap::new(), BTreeMap::new());
         for (old, _) in changes {
-            if let Some(old) = old {
-                if let Some((key, row)) = self.held.remove_entry(&index_key(place, schema, old)) {
-                    removed.insert(key, row);
-                }
+            if let Some(old) = old
+                && let Some((key, row)) = self.held.remove_entry(&index_key(place, schema, old))
+            {
+                removed.insert(key, row);
             }
         }
         for (_, new) in changes {
@@ -183,15 +183,15 @@ impl Top {
                 }
             }
         }
-        if let Some(bound) = bound {
-            if self.held.len() < limit {
-                after.group_rows(place, key, Some(Bound::Excluded(&bound)), |row_key, row| {
-                    let row_key = KeyBytes::from_slice(row_key);
-                    self.held.insert(row_key.clone(), row.clone());
-                    added.insert(row_key, row.clone());
-                    if self.held.len() == limit { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-                })?;
-            }
+        if let Some(bound) = bound
+            && self.held.len() < limit
+        {
+            after.group_rows(place, key, Some(Bound::Excluded(&bound)), |row_key, row| {
+                let row_key = KeyBytes::from_slice(row_key);
+                self.held.insert(row_key.clone(), row.clone());
+                added.insert(row_key, row.clone());
+                if self.held.len() == limit { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            })?;
         }
         while self.held.len() > limit {
             let (key, row) = self.held.pop_last().expect("more rows than the limit");

@@ -99,19 +99,6 @@ impl Pipeline {
         }
     }
 
-    /// How many rows the root's table has under a binding's key, counted up to `most` and to the root's limit; the
-    /// condition is not applied. 0 when an index is missing.
-    #[must_use]
-    pub fn root_rows(&self, values: &[Value], at: &Snapshot, most: usize) -> usize {
-        let root = &self.shape.places[0];
-        let most = most.min(root.limit.unwrap_or(most));
-        let tree = at.table(root.table).and_then(|relation| match &root.access {
-            crate::query::shape::Access::Primary => Some(relation.rows()),
-            crate::query::shape::Access::Index(spec) => relation.index_by(spec),
-        });
-        tree.map_or(0, |tree| tree.prefix(&root_key(&self.shape, values)).take(most).count())
-    }
-
     /// Removes a binding and what only it asked for; the changes appended to `out` take its result away.
     pub fn unbind(&mut self, binding: BindingId, at: &Arc<Snapshot>, budget: &Budget, out: &mut Vec<Change>) {
         let Some(values) = self.bindings.get(&binding) else { return };

@@ -17,9 +17,18 @@ use tidegate_wire::model::{ColumnType, Cv, Order, Row, TableSchema, ValueRef, ke
 /// Bounds the time of one advance or hydration, and counts the rows it reads.
 pub struct Budget {
     deadline: Instant,
+    rows_max: u64,
     rows_read: Cell<u64>,
-    temporary: Option<RefCell<Vec<(Cv, Arc<IndexSpec>, Tree<Row>)>>>,
+    /// The row that could not be evaluated last.
+    failed: RefCell<Option<FailedRow>>,
+    temporary: Option<RefCell<Vec<TemporaryIndex>>>,
 }
+
+/// An index that a snapshot lacked, with the version and the specification it was built for.
+type TemporaryIndex = (Cv, Arc<IndexSpec>, Tree<Row>);
+
+/// A row that could not be evaluated: its table, and its primary key as JSON.
+pub(super) type FailedRow = (String, String);
 
 /// How many rows are read between two looks at the clock.
 const ROWS_PER_CLOCK: u64 = 1_024;
@@ -31,7 +40,19 @@ impl Budget {
         let now = Instant::now();
         // A limit beyond the clock's range is no limit in practice; a century is in range everywhere.
         let century = Duration::from_secs(3_155_760_000);
-        Self { deadline: now + limit.min(century), rows_read: Cell::new(0), temporary: None }
+        Self {
+            deadline: now + limit.min(century),
+            rows_max: u64::MAX,
+            rows_read: Cell::new(0),
+            failed: RefCell::default(),
+            temporary: None,
+        }
+    }
+
+    /// Like [`Budget::new`], ending also once more than `rows_max` rows are read.
+    #[must_use]
+    pub fn with_rows(limit: Duration, rows_max: u64) -> Self {
+        Self { rows_max, ..Self::new(limit) }
     }
 
     /// Like [`Budget::new`], for reading once: an index that a snapshot lacks is built for the occasion, by reading
@@ -47,10 +68,18 @@ impl Budget {
         self.rows_read.get()
     }
 
+    /// The row that could not be evaluated last, taken.
+    pub(super) fn take_failed(&self) -> Option<FailedRow> {
+        self.failed.take()
+    }
+
     fn spend(&self) -> Result<(), EvalError> {
         let rows = self.rows_read.get() + 1;
         self.rows_read.set(rows);
-        if rows % ROWS_PER_CLOCK == 0 && Instant::now() >= self.deadline {
+        if rows > self.rows_max {
+            return Err(EvalError::RowLimit);
+        }
+        if rows.is_multiple_of(ROWS_PER_CLOCK) && Instant::now() >= self.deadline {
             return Err(EvalError::Deadline);
         }
         Ok(())
@@ -70,6 +99,14 @@ impl<'s> Reader<'s> {
     /// When the table does not exist; shapes name only tables that do.
     pub(super) fn schema(&self, table: TableId) -> &'s TableSchema {
         self.snapshot.table(table).expect("a shape's tables exist").schema()
+    }
+
+    /// Notes a row that could not be evaluated, for the fault's message.
+    pub(super) fn note_failure(&self, table: TableId, row: &Row) {
+        let schema = self.schema(table);
+        let key: Vec<_> = schema.primary_key.iter().map(|&column| row.cell(column).to_json()).collect();
+        *self.budget.failed.borrow_mut() =
+            Some((schema.name.clone(), serde_json::Value::from(key).to_string()));
     }
 
     /// The tree that an access path reads; `None` for a table younger than the snapshot.
@@ -95,10 +132,10 @@ impl<'s> Reader<'s> {
 
     /// Whether a row passes a filter.
     pub(super) fn passes(&self, filter: &Filter, row: &Row) -> Result<bool, EvalError> {
-        if let Some(start) = &filter.start {
-            if !beyond(start, row) {
-                return Ok(false);
-            }
+        if let Some(start) = &filter.start
+            && !beyond(start, row)
+        {
+            return Ok(false);
         }
         if filter.condition == Condition::Constant(Some(true)) {
             return Ok(true);
@@ -126,7 +163,9 @@ impl<'s> Reader<'s> {
         };
         for (row_key, row) in tree.prefix_from(key, from) {
             self.budget.spend()?;
-            if self.passes(&place.condition, row)? && each(row_key, row).is_break() {
+            let passes =
+                self.passes(&place.condition, row).inspect_err(|_| self.note_failure(place.table, row))?;
+            if passes && each(row_key, row).is_break() {
                 break;
             }
         }

@@ -36,6 +36,20 @@ pub enum StepFault {
 }
 
 impl StepFault {
+    /// The fault of an evaluation error, with the row that was noted for it.
+    fn of(error: EvalError, budget: &Budget) -> Self {
+        match budget.take_failed() {
+            Some((table, key)) => Self::Row { error, table, key },
+            None => Self::Eval(error),
+        }
+    }
+
+    /// Whether more rows were read than the step was given.
+    #[must_use]
+    pub fn is_row_limit(&self) -> bool {
+        matches!(self, Self::Eval(EvalError::RowLimit))
+    }
+
     /// Whether the time limit was passed.
     #[must_use]
     pub fn is_deadline(&self) -> bool {
@@ -126,10 +140,9 @@ impl Pipeline {
             // A row whose EXISTS may flip in the same commit is tested whatever changed in it.
             if let (Some(old), Some(new), true) =
                 (&change.old, &change.new, place.condition.exists.is_empty())
+                && old.same_cells(new, &place.used)
             {
-                if old.same_cells(new, &place.used) {
-                    continue;
-                }
+                continue;
             }
             let mut old_key = change.old.as_ref().and_then(group_of);
             let mut new_key = change.new.as_ref().and_then(group_of);
@@ -189,18 +202,12 @@ impl Pipeline {
     ) -> Result<bool, StepFault> {
         match after.passes(&place.condition, row) {
             Ok(passes) => Ok(passes),
-            Err(error @ (EvalError::Deadline | EvalError::MissingIndex)) => Err(StepFault::Eval(error)),
+            Err(error) if error.is_of_step() => Err(StepFault::Eval(error)),
             Err(error) => {
-                let schema = after.schema(place.table);
-                let cells: Vec<_> =
-                    schema.primary_key.iter().map(|&column| row.cell(column).to_json()).collect();
-                let key_json = serde_json::Value::from(cells).to_string();
+                after.note_failure(place.table, row);
+                let fault = StepFault::of(error, after.budget);
                 for binding in groups.get(key).into_iter().flat_map(|group| group.subscribers.iter()) {
-                    pass.faults.entry(binding).or_insert_with(|| StepFault::Row {
-                        error: error.clone(),
-                        table: schema.name.clone(),
-                        key: key_json.clone(),
-                    });
+                    pass.faults.entry(binding).or_insert_with(|| fault.clone());
                 }
                 Ok(false)
             }
@@ -251,7 +258,7 @@ impl Pipeline {
                         shown_before.push(row.clone());
                         ControlFlow::Continue(())
                     });
-                    fault_all(read, leaving.iter().copied(), pass)?;
+                    fault_all(read, leaving.iter().copied(), after.budget, pass)?;
                 }
             }
         }
@@ -261,11 +268,11 @@ impl Pipeline {
             _ if group.subscribers.is_empty() => Vec::new(),
             (Some(top), Some(limit)) if !changes.is_empty() => {
                 let advanced = top.advance(place, limit, key, changes, after);
-                fault_all(advanced, all(), pass)?.unwrap_or_default()
+                fault_all(advanced, all(), after.budget, pass)?.unwrap_or_default()
             }
             (None, Some(limit)) => {
                 let filled = Top::fill(place, limit, key, after);
-                group.top = Some(fault_all(filled, all(), pass)?.unwrap_or_default());
+                group.top = Some(fault_all(filled, all(), after.budget, pass)?.unwrap_or_default());
                 Vec::new()
             }
             (None, None) => changes.to_vec(),
@@ -289,7 +296,7 @@ impl Pipeline {
                         rows.push(row.clone());
                         ControlFlow::Continue(())
                     });
-                    fault_all(read, entering.iter().copied(), pass)?;
+                    fault_all(read, entering.iter().copied(), after.budget, pass)?;
                 }
             }
             pass.out.reserve(rows.len() * entering.len());
@@ -380,14 +387,16 @@ fn net(counts: &[(BindingId, i32)]) -> SmallVec<[(BindingId, i32); 1]> {
 fn fault_all<T>(
     result: Result<T, EvalError>,
     bindings: impl IntoIterator<Item = BindingId>,
+    budget: &Budget,
     pass: &mut Pass<'_>,
 ) -> Result<Option<T>, StepFault> {
     match result {
         Ok(value) => Ok(Some(value)),
-        Err(error @ (EvalError::Deadline | EvalError::MissingIndex)) => Err(StepFault::Eval(error)),
+        Err(error) if error.is_of_step() => Err(StepFault::Eval(error)),
         Err(error) => {
+            let fault = StepFault::of(error, budget);
             for binding in bindings {
-                pass.faults.entry(binding).or_insert_with(|| StepFault::Eval(error.clone()));
+                pass.faults.entry(binding).or_insert_with(|| fault.clone());
             }
             Ok(None)
         }
@@ -398,7 +407,7 @@ fn fault_all<T>(
 fn unless_fatal(result: Result<bool, EvalError>) -> Result<Option<bool>, StepFault> {
     match result {
         Ok(passes) => Ok(Some(passes)),
-        Err(error @ (EvalError::Deadline | EvalError::MissingIndex)) => Err(StepFault::Eval(error)),
+        Err(error) if error.is_of_step() => Err(StepFault::Eval(error)),
         Err(_) => Ok(None),
     }
 }

@@ -92,10 +92,11 @@ impl Untyped {
             Ok(value) => return Ok((value, ty)),
             Err(error) => error,
         };
-        if ty == ColumnType::Int8 && self.json.is_number() {
-            if let Ok(value) = Value::from_json(ColumnType::Numeric, &self.json) {
-                return Ok((value, ColumnType::Numeric));
-            }
+        if ty == ColumnType::Int8
+            && self.json.is_number()
+            && let Ok(value) = Value::from_json(ColumnType::Numeric, &self.json)
+        {
+            return Ok((value, ColumnType::Numeric));
         }
         match &self.parameter {
             Some(name) => {
@@ -558,10 +559,10 @@ fn converted((scalar, own): (Scalar, ColumnType), ty: ColumnType) -> Scalar {
     if own == ty {
         return scalar;
     }
-    if let Scalar::Constant(value) = &scalar {
-        if let Ok(value) = crate::expr::arithmetic::convert(value.as_ref(), ty) {
-            return Scalar::Constant(value);
-        }
+    if let Scalar::Constant(value) = &scalar
+        && let Ok(value) = crate::expr::arithmetic::convert(value.as_ref(), ty)
+    {
+        return Scalar::Constant(value);
     }
     Scalar::Convert(ty, Box::new(scalar))
 }

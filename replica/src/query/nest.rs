@@ -12,8 +12,7 @@ use tidegate_wire::model::{PlaceMask, Row, Value, key::encode_cell};
 pub fn nest<'r>(output: &Output, rows: impl IntoIterator<Item = (usize, PlaceMask, &'r Row)>) -> Vec<Json> {
     let places = &output.layout.places;
     // Per place, the rows by correlation key, each group in the place's order.
-    let mut groups: Vec<HashMap<Vec<u8>, Vec<(Vec<u8>, &Row)>>> =
-        places.iter().map(|_| HashMap::new()).collect();
+    let mut groups: Vec<Groups<'_>> = places.iter().map(|_| HashMap::new()).collect();
     for (table, mask, row) in rows {
         let columns = &output.tables[table].columns;
         for place in mask.iter() {
@@ -34,9 +33,10 @@ pub fn nest<'r>(output: &Output, rows: impl IntoIterator<Item = (usize, PlaceMas
     root.iter().map(|(_, row)| node(output, &groups, 0, row)).collect()
 }
 
-type Groups<'r> = [HashMap<Vec<u8>, Vec<(Vec<u8>, &'r Row)>>];
+/// A place's rows by correlation key, each with its encoded order.
+type Groups<'r> = HashMap<Vec<u8>, Vec<(Vec<u8>, &'r Row)>>;
 
-fn node(output: &Output, groups: &Groups<'_>, place: usize, row: &Row) -> Json {
+fn node(output: &Output, groups: &[Groups<'_>], place: usize, row: &Row) -> Json {
     let layout = &output.layout.places[place];
     let table = &output.layout.tables[layout.table];
     let columns = &output.tables[layout.table].columns;

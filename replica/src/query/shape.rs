@@ -150,10 +150,10 @@ impl Shape {
     #[must_use]
     pub fn indexes(&self) -> Vec<Arc<IndexSpec>> {
         fn add(access: &Access, out: &mut Vec<Arc<IndexSpec>>) {
-            if let Access::Index(spec) = access {
-                if !out.contains(spec) {
-                    out.push(Arc::clone(spec));
-                }
+            if let Access::Index(spec) = access
+                && !out.contains(spec)
+            {
+                out.push(Arc::clone(spec));
             }
         }
         fn add_filter(filter: &Filter, out: &mut Vec<Arc<IndexSpec>>) {

@@ -4,17 +4,31 @@ use super::{CommitError, CommitLimits, CommitProblem, Draft, DraftOp, Snapshot, 
 use std::sync::Arc;
 use tidegate_wire::model::{Row, TableSchema, Value, ValueRef};
 
-/// The edits of a draft, or its refusal; then the editor goes with all of the draft's edits, so nothing remains.
+/// The edits of a draft on a fresh editor, or its refusal.
 pub(super) fn apply(
     draft: &Draft,
     from: &Arc<Snapshot>,
     limits: &CommitLimits,
 ) -> Result<SnapshotEditor, CommitError> {
     let mut editor = SnapshotEditor::new(Arc::clone(from));
-    for (index, op) in draft.ops.iter().enumerate() {
-        apply_op(op, &mut editor, limits).map_err(|problem| name(problem, index, op, from))?;
-    }
+    apply_to(draft, &mut editor, limits)?;
     Ok(editor)
+}
+
+/// Edits by a draft; when it is refused, none of its edits remains.
+pub(super) fn apply_to(
+    draft: &Draft,
+    editor: &mut SnapshotEditor,
+    limits: &CommitLimits,
+) -> Result<(), CommitError> {
+    let mark = editor.mark();
+    for (index, op) in draft.ops.iter().enumerate() {
+        if let Err(problem) = apply_op(op, editor, limits) {
+            editor.roll_back(mark);
+            return Err(name(problem, index, op, editor.snapshot()));
+        }
+    }
+    Ok(())
 }
 
 fn apply_op(op: &DraftOp, editor: &mut SnapshotEditor, limits: &CommitLimits) -> Result<(), CommitProblem> {

@@ -10,13 +10,13 @@
 use super::{
     Commits, CommitsOutcome, Delta, Draft, IdempotencyEntry, IdempotencyTag, IndexId, IndexSpec, Mutation,
     MutationEffect, MutationOutcome, Snapshot, SnapshotEditor, TablesOutcome,
-    apply::{apply, missing_tables},
+    apply::{apply, apply_to, missing_tables},
     commit_error::{CommitError, CommitErrorKind, CommitProblem},
     draft::CommitLimits,
     idempotency::IdempotencyKeys,
     indexes::{Aside, BuiltIndex, IndexAnswer, Indexes},
     journal::Journal,
-    limits::{CLIENT_ID_BYTES_MAX, GROUP_BYTES_MAX, GROUP_COMMITS_MAX},
+    limits::{CLIENT_ID_BYTES_MAX, GROUP_BYTES_MAX, GROUP_COMMITS_MAX, RUN_BODY_MIN, RUN_COMMITS_MAX},
     published::Published,
     record,
     system_tables::{last_mutation_id, set_last_mutation_id},
@@ -26,7 +26,7 @@ use std::{
     collections::HashMap,
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
 };
 use tidegate_wire::model::{Cv, TableSchema};
@@ -51,6 +51,8 @@ pub(super) struct Shared {
     /// Indexes that their users are done with. Beside the queue, so that releasing never waits.
     pub(super) released: Mutex<Vec<IndexId>>,
     pub(super) closing: AtomicBool,
+    /// Bytes of the log as of the last sync.
+    pub(super) log_bytes: AtomicU64,
 }
 
 /// The store thread's state.
@@ -72,11 +74,32 @@ pub(super) struct Committer {
 /// What was applied since the last sync.
 #[derive(Default)]
 struct Group {
+    commits: usize,
     deltas: Vec<Arc<Delta>>,
     keys: HashMap<Arc<str>, IdempotencyEntry>,
     record_bytes: usize,
     last_sequence: u64,
     answers: Vec<Answer>,
+}
+
+/// Commits of one body that are published together, as one delta: copying the paths to what they touch costs once per
+/// run, not once per commit, and nobody could see the versions between them for longer than it takes to apply the rest.
+struct Run {
+    editor: SnapshotEditor,
+    /// How many are in it.
+    commits: u64,
+    from: Cv,
+}
+
+impl Run {
+    fn new(head: &Arc<Snapshot>) -> Self {
+        Self { editor: SnapshotEditor::new(Arc::clone(head)), commits: 0, from: head.cv() }
+    }
+
+    /// The commit version of the last.
+    fn cv(&self) -> Cv {
+        Cv(self.from.0 + self.commits)
+    }
 }
 
 /// An answer that waits for the sync. Commits also hold what is true when that fails.
@@ -155,8 +178,8 @@ impl Committer {
     }
 
     fn group_is_full(&self) -> bool {
-        let Group { deltas, record_bytes, answers, .. } = &self.group;
-        deltas.len() >= GROUP_COMMITS_MAX
+        let Group { commits, record_bytes, answers, .. } = &self.group;
+        *commits >= GROUP_COMMITS_MAX
             || *record_bytes >= GROUP_BYTES_MAX
             || answers.len() >= GROUP_COMMITS_MAX
     }
@@ -195,8 +218,14 @@ impl Committer {
             self.group.answers.push(Answer::Commits { to, outcome, durable });
             return;
         }
+        let run_max = if drafts.len() > RUN_BODY_MIN { RUN_COMMITS_MAX } else { 1 };
+        let mut run = Run::new(&self.head);
         for (index, draft) in drafts.iter().enumerate().skip(skipped) {
+            if run.commits == run_max {
+                run = self.end_run(run);
+            }
             if self.group_is_full() {
+                run = self.end_run(run);
                 if let Err(error) = self.flush() {
                     let _ = to.send(CommitsOutcome { refused: Some(error), ..durable });
                     return;
@@ -206,7 +235,7 @@ impl Committer {
             let tag = idempotency
                 .as_ref()
                 .map(|tag| IdempotencyTag { ordinal: tag.ordinal + index as u64, ..tag.clone() });
-            match self.commit(draft, tag.as_ref()) {
+            match self.commit(draft, tag.as_ref(), &mut run) {
                 Ok(cv) => (outcome.applied, outcome.cv) = (outcome.applied + 1, cv),
                 Err(error) => {
                     outcome.refused = Some(error);
@@ -214,6 +243,7 @@ impl Committer {
                 }
             }
         }
+        let _ = self.end_run(run);
         if outcome.refused.is_none() {
             outcome.refused = then_refused;
         }
@@ -247,9 +277,41 @@ impl Committer {
         }
     }
 
-    fn commit(&mut self, draft: &Draft, tag: Option<&IdempotencyTag>) -> Result<Cv, CommitError> {
-        let editor = apply(draft, &self.head, &self.limits)?;
-        self.finish(editor, draft.at, tag)
+    /// Applies one commit of a run and appends its record; a refused one leaves the run as it was.
+    fn commit(
+        &mut self,
+        draft: &Draft,
+        tag: Option<&IdempotencyTag>,
+        run: &mut Run,
+    ) -> Result<Cv, CommitError> {
+        let mark = run.editor.mark();
+        apply_to(draft, &mut run.editor, &self.limits)?;
+        let cv = run.cv().next();
+        if self.journal.is_some() {
+            let changes = run.editor.changes_since(mark);
+            if let Err(error) = self.append(|out| record::encode_commit(cv, &changes, draft.at, tag, out)) {
+                run.editor.roll_back(mark);
+                return Err(error);
+            }
+        }
+        if let Some(tag) = tag {
+            let entry =
+                IdempotencyEntry { body_hash: tag.body_hash, applied: tag.ordinal + 1, cv, refused: None };
+            self.group.keys.insert(Arc::clone(&tag.key), entry);
+        }
+        run.commits += 1;
+        self.group.commits += 1;
+        Ok(cv)
+    }
+
+    /// Makes a run's commits the head, if there are any, and begins the next.
+    fn end_run(&mut self, run: Run) -> Run {
+        if run.commits > 0 {
+            let cv = run.cv();
+            self.advance(run.editor.finish_run(cv, run.commits));
+            return Run::new(&self.head);
+        }
+        run
     }
 
     /// Ends a commit: stamps it, appends its record, and makes it the head.
@@ -261,7 +323,8 @@ impl Committer {
     ) -> Result<Cv, CommitError> {
         let cv = self.head.cv().next();
         let delta = editor.finish(cv);
-        self.append(|out| record::encode_commit(&delta, at, tag, out))?;
+        self.append(|out| record::encode_commit(cv, &delta.tables, at, tag, out))?;
+        self.group.commits += 1;
         if let Some(tag) = tag {
             let entry =
                 IdempotencyEntry { body_hash: tag.body_hash, applied: tag.ordinal + 1, cv, refused: None };
@@ -375,7 +438,7 @@ impl Committer {
             let durable = self.shared.published.newest();
             tracing::error!(
                 error = %error,
-                commits_refused = group.deltas.len(),
+                commits_refused = group.commits,
                 cv = durable.cv().0,
                 "the commit log could not be written; its commits are refused"
             );
@@ -387,6 +450,7 @@ impl Committer {
         }
         if let Some(journal) = &self.journal {
             assert!(journal.durable_sequence() >= group.last_sequence, "acknowledged_is_durable");
+            self.shared.log_bytes.store(journal.bytes(), Ordering::Relaxed);
         }
         if !group.keys.is_empty() {
             let mut keys = self.shared.keys.lock();

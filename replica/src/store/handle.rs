@@ -21,7 +21,7 @@ use std::{
     path::PathBuf,
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     thread::JoinHandle,
 };
@@ -221,6 +221,7 @@ impl Store {
             keys: Mutex::new(keys),
             released: Mutex::default(),
             closing,
+            log_bytes: AtomicU64::new(journal.as_ref().map_or(0, |journal| journal.bytes())),
         });
         let (submissions, queue) = mpsc::channel(options.submissions_max.max(1));
         let committer = Committer::new(
@@ -340,6 +341,12 @@ impl Store {
     #[must_use]
     pub fn snapshot_at(&self, cv: Cv) -> Option<Arc<Snapshot>> {
         self.inner.shared.published.at(cv)
+    }
+
+    /// Bytes of the log; 0 for a store in memory.
+    #[must_use]
+    pub fn log_bytes(&self) -> u64 {
+        self.inner.shared.log_bytes.load(Ordering::Relaxed)
     }
 
     /// How many snapshots are kept, and the estimated bytes they hold beyond the newest.

@@ -12,6 +12,8 @@ pub(super) trait Journal: Send {
     fn sync(&mut self) -> Result<(), CommitError>;
     /// The last durable sequence.
     fn durable_sequence(&self) -> u64;
+    /// Bytes kept.
+    fn bytes(&self) -> u64;
 }
 
 impl Journal for CommitLog {
@@ -30,6 +32,10 @@ impl Journal for CommitLog {
 
     fn durable_sequence(&self) -> u64 {
         CommitLog::durable_sequence(self)
+    }
+
+    fn bytes(&self) -> u64 {
+        CommitLog::bytes(self)
     }
 }
 

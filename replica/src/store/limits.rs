@@ -56,3 +56,9 @@ pub const INDEX_CATCH_UP_ROUNDS_MAX: usize = 8;
 
 /// Indexes built aside at one time; further ones wait.
 pub const INDEX_BUILDS_MAX: usize = 2;
+
+/// Commits of one body up to which each is published by itself, so that whoever posts a few sees each one's effect.
+pub const RUN_BODY_MIN: usize = 8;
+
+/// Most commits of a longer body that are published together, as one delta.
+pub const RUN_COMMITS_MAX: u64 = 64;

@@ -38,7 +38,7 @@ pub(super) struct Published {
 }
 
 struct State {
-    /// Consecutive snapshots, oldest first; the last is the newest. Each with the bytes it holds that its successor
+    /// Snapshots, oldest first; the last is the newest. Each with the bytes it holds that its successor
     /// does not, an estimate.
     kept: VecDeque<(Arc<Snapshot>, u64)>,
     kept_bytes: u64,
@@ -69,9 +69,8 @@ impl Published {
 
     pub(super) fn at(&self, cv: Cv) -> Option<Arc<Snapshot>> {
         let state = self.state.lock();
-        let first = state.kept.front().expect("the newest is kept").0.cv();
-        let index = usize::try_from(cv.0.checked_sub(first.0)?).ok()?;
-        state.kept.get(index).map(|(snapshot, _)| Arc::clone(snapshot))
+        let index = state.kept.binary_search_by_key(&cv, |(snapshot, _)| snapshot.cv()).ok()?;
+        Some(Arc::clone(&state.kept[index].0))
     }
 
     /// Snapshots kept, and the bytes they are taken to hold beyond the newest.

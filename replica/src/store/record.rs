@@ -5,7 +5,7 @@
 //! a record's cv is not its sequence in the log. A commit's rows are netted, one change per key: replay needs no
 //! rules.
 
-use super::{CommitError, Delta, IdempotencyTag, KeyBytes, TableId};
+use super::{CommitError, IdempotencyTag, KeyBytes, TableChanges, TableId};
 use tidegate_wire::model::{Cv, Row, TableSchema};
 
 const VERSION: u8 = 1;
@@ -81,13 +81,14 @@ pub enum RecordError {
 
 /// Appends a commit's record.
 pub(super) fn encode_commit(
-    delta: &Delta,
+    cv: Cv,
+    tables: &[TableChanges],
     at: Option<i64>,
     idempotency: Option<&IdempotencyTag>,
     out: &mut Vec<u8>,
 ) {
     out.extend([VERSION, KIND_COMMIT]);
-    put_integer(delta.to.cv().0, out);
+    put_integer(cv.0, out);
     out.push(if at.is_some() { HAS_AT } else { 0 } | if idempotency.is_some() { HAS_IDEMPOTENCY } else { 0 });
     if let Some(at) = at {
         put_integer(((at << 1) ^ (at >> 63)) as u64, out);
@@ -95,8 +96,8 @@ pub(super) fn encode_commit(
     if let Some(tag) = idempotency {
         put_tag(tag, out);
     }
-    put_integer(delta.tables.len() as u64, out);
-    for changes in &delta.tables {
+    put_integer(tables.len() as u64, out);
+    for changes in tables {
         put_integer(u64::from(changes.table.0), out);
         put_integer(changes.rows.len() as u64, out);
         for change in &changes.rows {
@@ -249,6 +250,7 @@ impl<'a> Reader<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::Delta;
     use crate::store::{CommitProblem, Snapshot};
     use proptest::prelude::*;
     use std::sync::Arc;
@@ -278,7 +280,7 @@ mod tests {
         for at in [None, Some(0), Some(i64::MIN), Some(i64::MAX), Some(-1)] {
             let mut bytes = Vec::new();
             let delta = Delta::empty(Arc::new(Snapshot::empty()));
-            encode_commit(&delta, at, Some(&tag()), &mut bytes);
+            encode_commit(delta.to.cv(), &delta.tables, at, Some(&tag()), &mut bytes);
             let read = decode(&bytes).expect("well-formed");
             let expected = Record::Commit { cv: Cv(0), at, idempotency: Some(tag()), changes: Vec::new() };
             assert_eq!(read, expected);

@@ -132,36 +132,70 @@ impl SnapshotEditor {
         }
     }
 
+    /// A point in the edits to go back to.
+    pub(super) fn mark(&self) -> usize {
+        self.changes.len()
+    }
+
+    /// Undoes the edits since a mark.
+    pub(super) fn roll_back(&mut self, mark: usize) {
+        for (table, change) in self.changes.drain(mark..).rev() {
+            self.to.set_in_place(table, &change.key, change.old.as_ref());
+        }
+    }
+
+    /// The net changes since a mark: one commit's, among those that are published together.
+    pub(super) fn changes_since(&self, mark: usize) -> Vec<TableChanges> {
+        net(self.changes[mark..].to_vec())
+    }
+
     /// The next snapshot, stamped `cv`, and what leads to it: one change per key, those that change nothing left
     /// out. `cv` may be the old one when only indexes changed.
     ///
     /// # Panics
     /// When `cv` would go back or skip, or stays although rows changed (`log_is_gapless`).
     #[must_use]
-    pub fn finish(mut self, cv: Cv) -> Delta {
-        let advances = cv == self.from.cv.next() || (cv == self.from.cv && self.changes.is_empty());
-        assert!(advances, "log_is_gapless: from {} to {cv}", self.from.cv);
-        self.to.cv = cv;
-        // Key order makes everything downstream deterministic for one commit. The sort is stable, so of the edits of
-        // one key the first has the row before the commit, and the last the row after it.
-        self.changes
-            .sort_by(|(a_table, a), (b_table, b)| a_table.cmp(b_table).then_with(|| a.key.cmp(&b.key)));
-        let mut tables: Vec<TableChanges> = Vec::new();
-        let mut changes = self.changes.into_iter().peekable();
-        while let Some((table, mut change)) = changes.next() {
-            while let Some((_, later)) =
-                changes.next_if(|(next, later)| *next == table && later.key == change.key)
-            {
-                change.new = later.new;
-            }
-            if change.old == change.new {
-                continue;
-            }
-            match tables.last_mut().filter(|last| last.table == table) {
-                Some(last) => last.rows.push(change),
-                None => tables.push(TableChanges { table, rows: vec![change] }),
-            }
-        }
-        Delta { from: self.from, to: Arc::new(self.to), tables }
+    pub fn finish(self, cv: Cv) -> Delta {
+        let commits = if cv == self.from.cv && self.changes.is_empty() { 0 } else { 1 };
+        self.finish_run(cv, commits)
     }
+
+    /// Like [`SnapshotEditor::finish`], for several commits that are published together, as one delta.
+    ///
+    /// # Panics
+    /// When `cv` is not `commits` versions on (`log_is_gapless`).
+    #[must_use]
+    pub fn finish_run(mut self, cv: Cv, commits: u64) -> Delta {
+        assert_eq!(
+            cv.0,
+            self.from.cv.0 + commits,
+            "log_is_gapless: {commits} commits after {}",
+            self.from.cv
+        );
+        self.to.cv = cv;
+        Delta { from: self.from, to: Arc::new(self.to), tables: net(self.changes) }
+    }
+}
+
+/// Edits in order, netted to one change per key. Key order makes everything downstream deterministic for one commit.
+fn net(mut changes: Vec<(TableId, RowChange)>) -> Vec<TableChanges> {
+    // The sort is stable, so of the edits of one key the first has the row before, and the last the row after.
+    changes.sort_by(|(a_table, a), (b_table, b)| a_table.cmp(b_table).then_with(|| a.key.cmp(&b.key)));
+    let mut tables: Vec<TableChanges> = Vec::new();
+    let mut changes = changes.into_iter().peekable();
+    while let Some((table, mut change)) = changes.next() {
+        while let Some((_, later)) =
+            changes.next_if(|(next, later)| *next == table && later.key == change.key)
+        {
+            change.new = later.new;
+        }
+        if change.old == change.new {
+            continue;
+        }
+        match tables.last_mut().filter(|last| last.table == table) {
+            Some(last) => last.rows.push(change),
+            None => tables.push(TableChanges { table, rows: vec![change] }),
+        }
+    }
+    tables
 }

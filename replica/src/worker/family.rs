@@ -38,11 +38,6 @@ impl Family {
         self.pipeline.shape()
     }
 
-    /// How many rows the root has under a binding's key, counted up to `most`, filters not applied.
-    pub(super) fn root_rows(&self, values: &[Value], at: &Arc<Snapshot>, most: usize) -> usize {
-        self.pipeline.root_rows(values, at, most)
-    }
-
     /// # Errors
     /// When the family is to be discarded.
     pub(super) fn advance(&mut self, delta: &Delta, deadline: Duration) -> Result<Advanced, Fault> {
@@ -52,7 +47,7 @@ impl Family {
         let faults = guarded(|| self.pipeline.advance(delta, &budget, &mut changes))?
             .map_err(|fault| fault_of(&fault, deadline))?;
         if !changes.is_empty() || !faults.is_empty() {
-            self.gauges.advanced(nanos(started));
+            self.gauges.advanced(started.elapsed());
             self.count(&changes);
         }
         let faults =
@@ -60,6 +55,7 @@ impl Family {
         Ok(Advanced { changes, faults })
     }
 
+    /// Hydrates a binding unless that takes more than `rows_max` rows; it is then not there, and `None` is returned.
     /// The outer error discards the family, the inner one concerns the binding.
     pub(super) fn bind(
         &mut self,
@@ -67,18 +63,20 @@ impl Family {
         values: Arc<[Value]>,
         at: &Arc<Snapshot>,
         deadline: Duration,
-    ) -> Result<Result<Vec<Change>, Fault>, Fault> {
+        rows_max: u64,
+    ) -> Result<Option<Result<Vec<Change>, Fault>>, Fault> {
         let started = Instant::now();
         let mut changes = Vec::new();
-        let budget = Budget::new(deadline);
+        let budget = Budget::with_rows(deadline, rows_max);
         let bound = guarded(|| self.pipeline.bind(binding, values, at, &budget, &mut changes))?;
         Ok(match bound {
             Ok(()) => {
-                self.gauges.hydrated(nanos(started));
+                QueryGauges::hydrated(started.elapsed());
                 self.count(&changes);
-                Ok(changes)
+                Some(Ok(changes))
             }
-            Err(fault) => Err(fault_of(&fault, deadline)),
+            Err(fault) if fault.is_row_limit() => None,
+            Err(fault) => Some(Err(fault_of(&fault, deadline))),
         })
     }
 
@@ -123,7 +121,7 @@ impl Family {
         }
         let changes = if since.is_empty() { changes } else { self.fold(binding, changes, since) };
         self.pipeline.absorb(pipeline);
-        self.gauges.hydrated(nanos(started));
+        QueryGauges::hydrated(started.elapsed());
         self.count(&changes);
         Ok(changes)
     }
@@ -185,8 +183,4 @@ pub(super) fn fault_of(fault: &StepFault, deadline: Duration) -> Fault {
         return Fault { cause: FaultCause::Deadline, message };
     }
     Fault { cause: FaultCause::Derive, message: fault.to_string() }
-}
-
-fn nanos(started: Instant) -> u64 {
-    u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX)
 }

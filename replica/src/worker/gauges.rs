@@ -1,6 +1,20 @@
 //! What a worker tells of itself and its families while it works, read from any thread.
 
-use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use metrics::Histogram;
+use std::{
+    sync::{
+        LazyLock,
+        atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering::Relaxed},
+    },
+    time::Duration,
+};
+
+/// Time per advance that found something to do. Looked up once: the recorder is installed before any worker runs.
+static ADVANCE_SECONDS: LazyLock<Histogram> =
+    LazyLock::new(|| metrics::histogram!("tidegate_query_advance_seconds"));
+/// Time per hydration.
+static HYDRATE_SECONDS: LazyLock<Histogram> =
+    LazyLock::new(|| metrics::histogram!("tidegate_hydrate_seconds"));
 
 /// One worker's.
 #[derive(Debug, Default)]
@@ -24,23 +38,16 @@ pub struct QueryGauges {
     pub advances: AtomicU64,
     /// How long the last of them took, nanoseconds.
     pub last_advance_ns: AtomicU64,
-    /// How long all of them took together, nanoseconds.
-    pub advance_ns: AtomicU64,
-    /// How long hydrations took together, nanoseconds.
-    pub hydrate_ns: AtomicU64,
-    /// Hydrations.
-    pub hydrations: AtomicU64,
 }
 
 impl QueryGauges {
-    pub(super) fn advanced(&self, nanos: u64) {
+    pub(super) fn advanced(&self, took: Duration) {
         self.advances.fetch_add(1, Relaxed);
-        self.last_advance_ns.store(nanos, Relaxed);
-        self.advance_ns.fetch_add(nanos, Relaxed);
+        self.last_advance_ns.store(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX), Relaxed);
+        ADVANCE_SECONDS.record(took);
     }
 
-    pub(super) fn hydrated(&self, nanos: u64) {
-        self.hydrations.fetch_add(1, Relaxed);
-        self.hydrate_ns.fetch_add(nanos, Relaxed);
+    pub(super) fn hydrated(took: Duration) {
+        HYDRATE_SECONDS.record(took);
     }
 }

@@ -30,8 +30,9 @@ use tidegate_wire::model::{Cv, Value};
 pub const SLICE_CHANGES_MAX: usize = 16_384;
 /// Most deltas merged into one.
 pub const MERGE_DELTAS_MAX: usize = 4_096;
-/// Root rows up to which a binding is hydrated between two deltas; a larger one is hydrated aside.
-pub const INLINE_ROWS_MAX: usize = 2_000;
+/// Rows up to which a binding is hydrated between two deltas, some milliseconds of reading; one that turns out to take
+/// more is hydrated aside.
+pub const INLINE_ROWS_MAX: u64 = 10_000;
 /// Messages that may wait at a worker; the coordinator waits when they are that many.
 pub const INPUTS_MAX: usize = 4_096;
 /// Hydrations that may wait for the side thread.
@@ -269,12 +270,11 @@ impl Worker {
             }
             WorkerInput::Bind { query, binding, values } => self.bind(query, binding, values)?,
             WorkerInput::Unbind { query, binding } => {
-                if self.pending.remove(&binding).is_none() {
-                    if let Some(family) = self.families.get_mut(&query) {
-                        if let Err(fault) = family.unbind(binding, &self.snapshot, self.deadline) {
-                            self.fail(query, fault)?;
-                        }
-                    }
+                if self.pending.remove(&binding).is_none()
+                    && let Some(family) = self.families.get_mut(&query)
+                    && let Err(fault) = family.unbind(binding, &self.snapshot, self.deadline)
+                {
+                    self.fail(query, fault)?;
                 }
             }
             WorkerInput::Remove { query } => self.forget(query),
@@ -287,28 +287,32 @@ impl Worker {
     fn bind(&mut self, query: QueryId, binding: BindingId, values: Arc<[Value]>) -> Result<(), DrainLost> {
         // The family may have faulted while the message was under way; its subscribers were told then.
         let Some(family) = self.families.get_mut(&query) else { return Ok(()) };
-        if family.root_rows(&values, &self.snapshot, INLINE_ROWS_MAX) >= INLINE_ROWS_MAX {
-            let shape = Arc::clone(family.shape());
-            self.pending.insert(binding, Vec::new());
-            let request = Request { query, binding, values, shape, at: Arc::clone(&self.snapshot) };
-            if self.asides.send(request).is_err() {
-                self.pending.remove(&binding);
-                let fault = Fault {
-                    cause: FaultCause::WorkerLost,
-                    message: "the hydration thread is gone".to_owned(),
-                };
-                self.tell(WorkerEvent::Faulted { query, binding: Some(binding), fault })?;
-            }
-            return Ok(());
-        }
-        match family.bind(binding, values, &self.snapshot, self.deadline) {
-            Ok(Ok(changes)) => {
+        match family.bind(binding, Arc::clone(&values), &self.snapshot, self.deadline, INLINE_ROWS_MAX) {
+            Ok(Some(Ok(changes))) => {
                 let cv = self.snapshot.cv();
                 self.tell(WorkerEvent::Hydrated { query, binding, cv, changes })
             }
-            Ok(Err(fault)) => self.tell(WorkerEvent::Faulted { query, binding: Some(binding), fault }),
+            Ok(Some(Err(fault))) => self.tell(WorkerEvent::Faulted { query, binding: Some(binding), fault }),
+            Ok(None) => {
+                let shape = Arc::clone(family.shape());
+                self.hydrate_aside(Request { query, binding, values, shape, at: Arc::clone(&self.snapshot) })
+            }
             Err(fault) => self.fail(query, fault),
         }
+    }
+
+    fn hydrate_aside(&mut self, request: Request) -> Result<(), DrainLost> {
+        let (query, binding) = (request.query, request.binding);
+        self.pending.insert(binding, Vec::new());
+        // The side thread may itself be waiting to hand something back: a full queue must not stop this thread.
+        if self.asides.try_send(request).is_err() {
+            self.pending.remove(&binding);
+            let message =
+                format!("more than {ASIDES_MAX} large queries wait to be hydrated; subscribe again later");
+            let fault = Fault { cause: FaultCause::WorkerLost, message };
+            self.tell(WorkerEvent::Faulted { query, binding: Some(binding), fault })?;
+        }
+        Ok(())
     }
 
     /// Brings a hydration that was done aside up to the present and makes it the family's.
@@ -342,7 +346,6 @@ impl Worker {
 
     /// Discards a family that cannot go on.
     fn fail(&mut self, query: QueryId, fault: Fault) -> Result<(), DrainLost> {
-        tracing::warn!(query = query.0, cause = ?fault.cause, message = %fault.message, "query faulted");
         self.forget(query);
         self.tell(WorkerEvent::Faulted { query, binding: None, fault })
     }

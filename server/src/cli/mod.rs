@@ -4,6 +4,7 @@
 pub mod check;
 pub mod client;
 pub mod demo;
+pub mod query_text;
 pub mod replay;
 pub mod serve;
 pub mod status;
@@ -19,7 +20,7 @@ use std::process::ExitCode;
     name = "tidegate",
     version,
     arg_required_else_help = true,
-    after_help = "Start here:\n  tidegate serve --data-dir ./data     run a server\n  tidegate status                      see how it is doing\n\nClient commands use http://127.0.0.1:7300, --url or TIDEGATE_URL."
+    after_help = "Start here:\n  tidegate demo                        see a live board\n  tidegate serve --data-dir ./data     run a server\n  tidegate status                      see how it is doing\n\nClient commands use http://127.0.0.1:7300, --url or TIDEGATE_URL."
 )]
 struct Arguments {
     #[command(subcommand)]
@@ -45,6 +46,14 @@ pub enum Failure {
     Failed(String),
     /// It has said everything itself: exit code 1.
     Silent,
+}
+
+/// A positive number, as rates and speeds are.
+fn positive(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(number) if number > 0.0 && number.is_finite() => Ok(number),
+        _ => Err("it must be a number above 0".to_owned()),
+    }
 }
 
 /// Runs the command that the process's arguments name.

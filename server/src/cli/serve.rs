@@ -3,18 +3,19 @@
 use super::Failure;
 use crate::{
     config::{self, Config, Override, docs},
-    server::{RunningServer, Server, StartError},
+    server::{PrepareError, RunningServer, Server, StartError},
     state::Page,
     telemetry,
 };
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
-use serde_json::json;
 use std::{
+    future,
     io::{self, IsTerminal as _, Write as _},
     path::PathBuf,
 };
-use tokio::signal::unix::{SignalKind, signal};
+use tidegate_replica::handle::Replica;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// Stack of the runtime's threads, bytes. The deepest query a message may hold is parsed by recursion.
 pub const STACK_BYTES: usize = 8 << 20;
@@ -108,8 +109,9 @@ pub fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
 }
 
 async fn serve(config: Config) -> Result<(), Failure> {
-    let server = start(config, Page::Console).await?;
-    let line = json!({ "ready": true, "addr": server.addr.to_string() });
+    let server = start(config, Page::Console, |_| future::ready(Ok(()))).await?;
+    // Written out so that the members stand in the documented order, for readers that look at the text.
+    let line = format!("{{\"ready\":true,\"addr\":\"{}\"}}", server.addr);
     let mut stdout = io::stdout().lock();
     // Whoever started the server may not listen any more; that is no reason to stop serving.
     let _ = writeln!(stdout, "{line}").and_then(|()| stdout.flush());
@@ -117,11 +119,19 @@ async fn serve(config: Config) -> Result<(), Failure> {
     until_stopped(server).await
 }
 
-/// Starts a server, with a progress bar for the replay of the log when stderr is a terminal.
+/// Starts a server, with a progress bar for the replay of the log when stderr is a terminal. `prepare` is done before
+/// clients see anything.
 ///
 /// # Errors
-/// When it does not start.
-pub async fn start(config: Config, page: Page) -> Result<RunningServer, Failure> {
+/// When it does not start, or `prepare` fails.
+pub async fn start<F>(
+    config: Config,
+    page: Page,
+    prepare: impl FnOnce(Replica) -> F,
+) -> Result<RunningServer, Failure>
+where
+    F: Future<Output = Result<(), PrepareError>>,
+{
     let bar = if io::stderr().is_terminal() { ProgressBar::no_length() } else { ProgressBar::hidden() };
     let style = "replaying the log {bar:40} {bytes} of {total_bytes}, {eta} left";
     bar.set_style(ProgressStyle::with_template(style).unwrap_or_else(|_| ProgressStyle::default_bar()));
@@ -132,7 +142,7 @@ pub async fn start(config: Config, page: Page) -> Result<RunningServer, Failure>
             bar.set_position(read);
         }
     };
-    let started = Server::start_with(config, page, on_progress).await;
+    let started = Server::start_with(config, page, on_progress, prepare).await;
     bar.finish_and_clear();
     started.map_err(|error| match error {
         StartError::UnsupportedSource(_) => Failure::Usage(error.to_string()),
@@ -145,13 +155,36 @@ pub async fn start(config: Config, page: Page) -> Result<RunningServer, Failure>
 /// # Errors
 /// When the signals cannot be listened for.
 pub async fn until_stopped(server: RunningServer) -> Result<(), Failure> {
-    let failed = |error| Failure::Failed(format!("cannot listen for signals: {error}"));
-    let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
-    let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
-    }
+    StopSignals::listen()?.received().await;
     server.shutdown().await;
     Ok(())
+}
+
+/// SIGTERM and SIGINT, which ask a command to end in order.
+#[derive(Debug)]
+pub struct StopSignals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl StopSignals {
+    /// Takes the signals: from now on they no longer end the process by themselves. Needs a runtime.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub fn listen() -> Result<Self, Failure> {
+        let failed = |error| Failure::Failed(format!("cannot listen for signals: {error}"));
+        Ok(Self {
+            terminate: signal(SignalKind::terminate()).map_err(failed)?,
+            interrupt: signal(SignalKind::interrupt()).map_err(failed)?,
+        })
+    }
+
+    /// Waits for one of them.
+    pub async fn received(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
 }

@@ -260,7 +260,7 @@ settings! {
         addr: String = "127.0.0.1:7300".to_owned(), Kind::Text,
             "Address and port to listen on; port 0 picks a free one.";
         ping_interval_ms: Duration = Duration::from_millis(15_000), Kind::Millis(100, HOUR_MS),
-            "How often a WebSocket that has nothing else to say is pinged.";
+            "How often a WebSocket from which nothing comes is pinged, and an idle event stream is sent a comment.";
         silence_max_ms: Duration = Duration::from_millis(45_000), Kind::Millis(200, HOUR_MS),
             "A WebSocket from which nothing, not even a pong, came for so long is closed.";
         hello_timeout_ms: Duration = Duration::from_millis(10_000), Kind::Millis(100, HOUR_MS),

@@ -30,14 +30,21 @@ fn files(page: Page) -> Files {
     }
 }
 
+/// `GET /console`: the console, whatever page `/` shows.
+pub async fn console() -> Result<Response, ApiError> {
+    serve(CONSOLE, "index.html")
+}
+
 /// `GET /`.
 pub async fn index(State(shared): State<Arc<Shared>>) -> Result<Response, ApiError> {
     serve(files(shared.page), "index.html")
 }
 
-/// The files beside it.
+/// The files beside it, and the console's.
 pub async fn file(State(shared): State<Arc<Shared>>, Path(name): Path<String>) -> Result<Response, ApiError> {
-    serve(files(shared.page), &name)
+    let page = files(shared.page);
+    let is_the_pages = page.iter().any(|(known, _)| *known == name);
+    serve(if is_the_pages { page } else { CONSOLE }, &name)
 }
 
 /// The API's description.
@@ -98,6 +105,7 @@ mod tests {
             "/v1/queries/{name}/changes",
             "/v1/sync",
             "/",
+            "/console",
         ] {
             assert!(paths.contains_key(path), "{path}");
         }

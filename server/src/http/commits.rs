@@ -3,7 +3,7 @@
 //! The body is read, split, parsed and committed in a pipeline: while one chunk of commits becomes durable the next is
 //! parsed and the one after that gathered. Each stage holds one chunk, so a client that sends faster than commits can
 //! be made durable is slowed down by its own TCP connection. A chunk is what has come in by the time the stage before
-//! it is free, up to [`CHUNK_COMMITS`]: a slow stream's commits are not held back to fill it.
+//! it is free, up to `CHUNK_COMMITS`: a slow stream's commits are not held back to fill it.
 //!
 //! The whole runs in a task of its own. When the client goes away in the midst, the chunk under way is finished, and
 //! what was applied stays.
@@ -13,25 +13,20 @@ use super::{
     error::ApiError,
     idempotency::{KEY_BYTES_MAX, KeyGuard},
     lines::{Line, Lines},
+    source::{Source, SourceFault},
     with_cv,
 };
 use crate::{codes, hub::Hub, state::Shared};
 use axum::{
     Json,
-    body::{Body, BodyDataStream},
+    body::Body,
     extract::State,
     http::{HeaderMap, StatusCode, header::CONTENT_ENCODING},
     response::{IntoResponse as _, Response},
 };
-use bytes::Bytes;
-use futures_util::StreamExt as _;
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::json;
-use std::{
-    io,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{sync::Arc, time::Instant};
 use tidegate_replica::{
     handle::Replica,
     store::{CommitError, CommitProblem, Commits, Draft, IdempotencyTag},
@@ -48,12 +43,6 @@ use xxhash_rust::xxh3::xxh3_128;
 const CHUNK_COMMITS: usize = 256;
 /// Most bytes of lines in one chunk, unless one line alone is longer.
 const CHUNK_BYTES: usize = 4 << 20;
-/// After a refusal the rest of the body is read and dropped up to this many bytes, since closing a connection with
-/// unread input could destroy the answer.
-const DISCARD_BYTES_MAX: usize = 16 << 20;
-/// And for so long.
-const DISCARD_TIME_MAX: Duration = Duration::from_secs(2);
-
 /// See the module's description.
 pub async fn post(
     State(shared): State<Arc<Shared>>,
@@ -227,7 +216,7 @@ struct Chunk {
 }
 
 /// Parses lines up to the first that is refused.
-fn parse(lines: Vec<Line>, draft: impl Fn(&[u8]) -> Result<Draft, CommitError>) -> Chunk {
+fn parse(lines: Vec<Line>, draft: impl Fn(&[u8]) -> Result<Draft, Box<CommitError>>) -> Chunk {
     let mut chunk = Chunk::default();
     for (number, line) in lines {
         chunk.lines.push(number);
@@ -238,7 +227,7 @@ fn parse(lines: Vec<Line>, draft: impl Fn(&[u8]) -> Result<Draft, CommitError>) 
                     Head::Tables => {
                         CommitError::new(CommitProblem::Malformed("tables stand at the head only".to_owned()))
                     }
-                    Head::Commit | Head::Cut => error,
+                    Head::Commit | Head::Cut => *error,
                 });
                 break;
             }
@@ -380,7 +369,7 @@ impl Reader {
     async fn parse(&self, lines: Vec<Line>) -> Result<Chunk, LineFault> {
         let first = lines.first().map_or(0, |(number, _)| *number);
         let replica = self.replica.clone();
-        tokio::task::spawn_blocking(move || parse(lines, |line| replica.draft(line)))
+        tokio::task::spawn_blocking(move || parse(lines, |line| replica.draft(line).map_err(Box::new)))
             .await
             .map_err(|_| LineFault::new(first, ErrorCode::Internal, "parsing the commits failed"))
     }
@@ -461,137 +450,10 @@ async fn commit_chunks(
     committed
 }
 
-/// Where a body comes from, decoded.
-struct Source {
-    stream: Option<BodyDataStream>,
-    decoder: Option<Decoder>,
-    ready: Option<Bytes>,
-    idle_max: Duration,
-    decoded_max: usize,
-}
-
-/// Why a body could not be read to its end.
-#[derive(Debug)]
-struct SourceFault {
-    code: ErrorCode,
-    message: String,
-    status: Option<StatusCode>,
-}
-
-impl SourceFault {
-    fn bad(message: impl Into<String>) -> Self {
-        Self { code: ErrorCode::BadMessage, message: message.into(), status: None }
-    }
-}
-
-impl From<io::Error> for SourceFault {
-    fn from(error: io::Error) -> Self {
-        Self::bad(format!("the body is not in the encoding it claims: {error}"))
-    }
-}
-
-impl Source {
-    fn new(body: Body, decoder: Decoder, shared: &Shared) -> Self {
-        Self {
-            stream: Some(body.into_data_stream()),
-            decoder: Some(decoder),
-            ready: None,
-            idle_max: shared.config.server.body_idle_timeout_ms,
-            decoded_max: shared.config.limits.line_bytes_max,
-        }
-    }
-
-    fn buffered(body: Vec<u8>) -> Self {
-        Self {
-            stream: None,
-            decoder: None,
-            ready: Some(body.into()),
-            idle_max: Duration::ZERO,
-            decoded_max: 0,
-        }
-    }
-
-    /// The next bytes; `None` at the end. Cancel-safe: what was read is decoded at once.
-    async fn next(&mut self) -> Result<Option<Bytes>, SourceFault> {
-        if let Some(bytes) = self.ready.take() {
-            return Ok(Some(bytes));
-        }
-        let Some(stream) = &mut self.stream else { return Ok(None) };
-        match tokio::time::timeout(self.idle_max, stream.next()).await {
-            Err(_elapsed) => Err(SourceFault {
-                code: ErrorCode::BadMessage,
-                message: format!("nothing more of the body came for {} ms", self.idle_max.as_millis()),
-                status: Some(StatusCode::REQUEST_TIMEOUT),
-            }),
-            Ok(Some(Err(error))) => Err(SourceFault::bad(format!("the body ended early: {error}"))),
-            Ok(Some(Ok(bytes))) => match &mut self.decoder {
-                None | Some(Decoder::Identity) => Ok(Some(bytes)),
-                Some(decoder) => {
-                    let (mut out, max) = (Vec::new(), self.decoded_max);
-                    decoder.decode(&bytes, |part| {
-                        out.extend_from_slice(part);
-                        if out.len() <= max {
-                            Ok(())
-                        } else {
-                            Err(SourceFault::bad("the body expands too much"))
-                        }
-                    })?;
-                    Ok(Some(out.into()))
-                }
-            },
-            Ok(None) => match self.decoder.take() {
-                None => Ok(None),
-                Some(decoder) => Ok(Some(decoder.finish()?.into())),
-            },
-        }
-    }
-
-    /// The whole body.
-    async fn whole(&mut self, max: usize) -> Result<Vec<u8>, ApiError> {
-        let mut body = Vec::new();
-        loop {
-            match self.next().await {
-                Ok(None) => return Ok(body),
-                Ok(Some(bytes)) if body.len() + bytes.len() <= max => body.extend_from_slice(&bytes),
-                Ok(Some(_)) => {
-                    self.discard().await;
-                    return Err(ApiError::new(
-                        ErrorCode::MessageTooLarge,
-                        format!(
-                            "a body with an Idempotency-Key may have {max} bytes (limits.body_bytes_max)"
-                        ),
-                    ));
-                }
-                Err(fault) => {
-                    let error = ApiError::new(fault.code, fault.message);
-                    return Err(match fault.status {
-                        Some(status) => error.with_status(status),
-                        None => error,
-                    });
-                }
-            }
-        }
-    }
-
-    /// Reads and drops what is left, within bounds.
-    async fn discard(&mut self) {
-        let Some(stream) = &mut self.stream else { return };
-        let read_on = async {
-            let mut left = DISCARD_BYTES_MAX;
-            while let Some(Ok(bytes)) = stream.next().await {
-                match left.checked_sub(bytes.len()) {
-                    Some(rest) => left = rest,
-                    None => return,
-                }
-            }
-        };
-        let _ = tokio::time::timeout(DISCARD_TIME_MAX, read_on).await;
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bytes::Bytes;
 
     #[test]
     fn the_head_of_a_body_is_recognized() {
@@ -608,7 +470,7 @@ mod tests {
         let line = |number, text: &'static str| (number, Bytes::from_static(text.as_bytes()));
         let draft = |line: &[u8]| match line {
             b"good" => Ok(Draft::default()),
-            _ => Err(CommitError::new(CommitProblem::Malformed("bad".to_owned()))),
+            _ => Err(Box::new(CommitError::new(CommitProblem::Malformed("bad".to_owned())))),
         };
         let chunk = parse(vec![line(2, "good"), line(4, "good"), line(5, "bad"), line(6, "good")], draft);
         assert_eq!((chunk.drafts.len(), chunk.lines), (2, vec![2, 4, 5]));

@@ -12,6 +12,7 @@ pub mod operations;
 pub mod queries;
 pub mod request;
 pub mod rows;
+pub mod source;
 
 use crate::{socket, state::Shared};
 use axum::{
@@ -42,6 +43,7 @@ pub fn router(shared: Arc<Shared>) -> Router {
         .route("/v1/queries/{name}", get(queries::read).put(queries::put).delete(queries::delete))
         .route("/v1/queries/{name}/rows", get(rows::get))
         .route("/", get(assets::index))
+        .route("/console", get(assets::console))
         .route("/{file}", get(assets::file))
         .layer(from_fn_with_state(Arc::clone(&shared), time_limit));
     let streaming = Router::new()

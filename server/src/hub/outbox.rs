@@ -17,6 +17,10 @@ use tidegate_wire::{
 };
 use tokio::sync::Notify;
 
+/// Batches wait for the progress that releases them, so that both go out in one write; with this many bytes waiting the
+/// writer starts without it.
+const UNRELEASED_BYTES_MAX: usize = 16 << 10;
+
 /// How much may wait.
 #[derive(Clone, Copy, Debug)]
 pub struct OutboxLimits {
@@ -77,7 +81,7 @@ pub struct Outbox {
     codec: Codec,
     limits: OutboxLimits,
     queue: Mutex<Queue>,
-    /// Wakes the writer: frames came into an empty queue, or the outbox is closing.
+    /// Wakes the writer: there is something to write that is not better written later, or the outbox is closing.
     filled: Notify,
     /// Wakes the reader: the outbox is closing.
     closing: Notify,
@@ -97,6 +101,8 @@ struct Queue {
     /// Subscriptions ended by the drain that the session has not yet been told of.
     ended: Vec<SubId>,
     ping: bool,
+    /// Whether frames have woken the writer since it last found nothing.
+    woken: bool,
     closing: Option<Closing>,
     evicted: bool,
 }
@@ -159,9 +165,11 @@ impl Outbox {
             return Pushed::Evicted;
         }
         *bytes += frame.len();
-        let was_empty = queue.frames.is_empty();
+        // A client can do nothing with a batch before it is released.
+        let is_due = frame.kind != FrameKind::Batch || *bytes >= UNRELEASED_BYTES_MAX;
         queue.frames.push_back((frame, share));
-        if was_empty {
+        if is_due && !queue.woken {
+            queue.woken = true;
             self.filled.notify_one();
         }
         Pushed::Queued
@@ -225,7 +233,11 @@ impl Outbox {
         if let Some(closing) = &queue.closing {
             return Taken::Close(closing.clone());
         }
-        if std::mem::take(&mut queue.ping) { Taken::Ping } else { Taken::Nothing }
+        if std::mem::take(&mut queue.ping) {
+            return Taken::Ping;
+        }
+        queue.woken = false;
+        Taken::Nothing
     }
 
     /// Has the writer ping the client once it has written what waits.
@@ -314,6 +326,7 @@ pub fn newest_release(frames: &[Frame]) -> Option<(Cv, Instant)> {
 mod tests {
     use super::*;
     use bytes::Bytes;
+    use futures_util::FutureExt as _;
     use smallvec::SmallVec;
 
     const LIMITS: OutboxLimits =
@@ -376,6 +389,26 @@ mod tests {
         assert_eq!(lengths(outbox.take(1)), [30], "one always goes");
         assert_eq!(lengths(outbox.take(30)), [5]);
         assert!(matches!(outbox.take(30), Taken::Nothing));
+    }
+
+    #[test]
+    fn a_batch_wakes_the_writer_with_its_progress_or_when_much_waits() {
+        let outbox = Outbox::new(Codec::Json, OutboxLimits { bytes_max: 1 << 20, ..LIMITS });
+        let is_woken = || outbox.filled().now_or_never().is_some();
+        let progress = || Frame { kind: FrameKind::Progress(Cv(1)), ..frame(1) };
+        outbox.push(frame(10), Share::Live);
+        assert!(!is_woken(), "a batch is of no use yet");
+        outbox.push(progress(), Share::Live);
+        assert!(is_woken(), "its progress is");
+        outbox.push(progress(), Share::Live);
+        assert!(!is_woken(), "the writer is at work already");
+        assert_eq!(lengths(outbox.take(100)), [10, 1, 1]);
+        outbox.written();
+        assert!(matches!(outbox.take(100), Taken::Nothing));
+        outbox.push(frame(UNRELEASED_BYTES_MAX - 1), Share::Live);
+        assert!(!is_woken());
+        outbox.push(frame(1), Share::Live);
+        assert!(is_woken(), "much waits");
     }
 
     #[test]

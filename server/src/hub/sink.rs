@@ -24,11 +24,13 @@ pub struct HubSink {
     hub: Arc<Hub>,
     /// Reused for heads, which are copied out of it.
     head: Vec<u8>,
+    /// The last progress in each codec: one commit releases many connections up to the same version.
+    progress: [Option<(Cv, Frame)>; 2],
 }
 
 impl HubSink {
     pub(super) fn new(hub: Arc<Hub>) -> Self {
-        Self { hub, head: Vec::with_capacity(256) }
+        Self { hub, head: Vec::with_capacity(256), progress: [None, None] }
     }
 
     fn send(&self, conn: ConnId, message: &ServerMessage) {
@@ -83,7 +85,18 @@ impl Sink for HubSink {
 
     fn progress(&mut self, conn: ConnId, cv_min: Cv) {
         self.hub.metrics.progress();
-        self.send(conn, &ServerMessage::Progress(Progress { cv_min }));
+        let Some(outbox) = self.hub.outbox(conn) else { return };
+        let (codec, at) = (outbox.codec(), Instant::now());
+        let last = &mut self.progress[codec as usize];
+        let frame = match last {
+            Some((cv, frame)) if *cv == cv_min => Frame { at, ..frame.clone() },
+            _ => {
+                let frame = Frame::message(codec, &ServerMessage::Progress(Progress { cv_min }), at);
+                *last = Some((cv_min, frame.clone()));
+                frame
+            }
+        };
+        self.account(outbox.push(frame, Share::Live));
     }
 
     fn faulted(&mut self, conn: ConnId, sub: SubId, fault: &Fault) {

@@ -57,7 +57,11 @@ pub async fn upgrade(
         .write_buffer_size(WRITE_BUFFER_BYTES)
         .max_message_size(read_max)
         .max_frame_size(read_max)
-        .on_upgrade(move |socket| driver::run(socket, registration, replica, shared));
+        .on_upgrade(move |socket| {
+            // Tracked, so that a shutdown lets the closing handshake finish.
+            let tasks = shared.tasks.clone();
+            tasks.track_future(driver::run(socket, registration, replica, shared))
+        });
     Ok(response)
 }
 

@@ -13,7 +13,7 @@ pub const MUTATIONS_MAX: usize = 1_000;
 /// Most operations in one commit.
 pub const COMMIT_OPS_MAX: usize = 1_000_000;
 /// Longest `client_id`, bytes.
-pub const CLIENT_ID_BYTES_MAX: usize = 256;
+pub const CLIENT_ID_BYTES_MAX: usize = 255;
 /// Most bytes a connection's outbox may hold before the client counts as slow.
 pub const OUTBOX_BYTES_MAX: usize = 16 << 20;
 

@@ -324,7 +324,7 @@ fn a_long_body_keeps_what_was_durable_when_the_disk_fills() {
         loop {
             match receiver.recv_timeout(std::time::Duration::from_millis(20)) {
                 Ok(delta) => {
-                    assert_eq!(delta.to.cv(), seen.next());
+                    assert_eq!(delta.from.cv(), seen);
                     seen = delta.to.cv();
                 }
                 Err(_) if committing.is_finished() && receiver.is_empty() => break,

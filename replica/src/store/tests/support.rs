@@ -114,6 +114,10 @@ impl Journal for FailingJournal {
         Journal::sync(&mut self.log)
     }
 
+    fn bytes(&self) -> u64 {
+        0
+    }
+
     fn durable_sequence(&self) -> u64 {
         self.log.durable_sequence()
     }
