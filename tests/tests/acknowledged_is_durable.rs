@@ -117,7 +117,8 @@ async fn rows(http: &mut Http) -> BTreeSet<String> {
     assert_eq!(http.put("/v1/queries/all", &json!({"query": {"table": "log"}})).await.status, 200);
     let rows = http.get("/v1/queries/all/rows").await.json();
     let rows = rows["rows"].as_array().expect("rows");
-    let ids: BTreeSet<String> = rows.iter().map(|row| row["id"].as_str().expect("an id").to_owned()).collect();
+    let ids: BTreeSet<String> =
+        rows.iter().map(|row| row["id"].as_str().expect("an id").to_owned()).collect();
     assert_eq!(ids.len(), rows.len());
     ids
 }
@@ -211,7 +212,8 @@ fn acknowledged_is_durable() {
             let cv = cv(&mut http).await;
             assert_eq!(cv, first_cv + there.len() as u64, "seed {seed}: one row for each commit version");
             for writer in &mut writers {
-                let count = |from: u64, to: u64| (from..to).filter(|n| there.contains(&writer.row(*n))).count();
+                let count =
+                    |from: u64, to: u64| (from..to).filter(|n| there.contains(&writer.row(*n))).count();
                 let found = count(writer.acknowledged, writer.acknowledged + writer.in_flight) as u64;
                 half_applied += u64::from(found > 0 && found < writer.in_flight);
                 recover(writer, &mut http, process.addr).await;

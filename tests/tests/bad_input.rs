@@ -240,8 +240,6 @@ fn refused_subscriptions_name_what_is_at_fault() {
         // Every refusal has left the number free, and the connection open.
         for (sub, query) in [(7, nested(64)), (8, places(32))] {
             raw.subscribe(sub, query).await;
-            let ServerMessage::Subscribed(subscribed) = raw.message().await else { panic!("subscribed") };
-            assert_eq!(subscribed.sub.0, sub);
             raw.snapshot(sub).await;
         }
     });

@@ -21,7 +21,7 @@ use std::{
         atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
     },
 };
-use tidegate_client::{Client, ClientOptions, Codec, Query, Rows, ValueRef, View};
+use tidegate_client::{Client, ClientOptions, Codec, Query, Rows, ValueRef, View, ViewStatus};
 
 /// More than a worker's slice of 16,384 changes.
 const ROWS: u64 = 17_000;
@@ -44,15 +44,26 @@ fn numbers(rows: &Rows) -> BTreeSet<i64> {
 /// What a client shows at this moment, if it shows one number.
 fn look(held: &Held) -> Result<(), String> {
     let snapshot = held.client.snapshot();
-    let (large, small) = (snapshot.rows(&held.large), snapshot.rows(&held.small));
-    let mut shown = numbers(&large);
-    shown.extend(numbers(&small));
-    let whole = (large.len(), small.len()) == (ROWS as usize, 1) && shown.len() == 1;
-    let nothing_yet = large.is_empty() && small.is_empty();
-    if whole || nothing_yet {
+    // A view is shown from its first result on.
+    let shown = [(&held.large, ROWS as usize), (&held.small, 1)].map(|(view, whole)| {
+        let rows = snapshot.rows(view);
+        (view.status() == ViewStatus::Complete && !rows.is_empty())
+            .then(|| (rows.len() == whole, numbers(&rows)))
+    });
+    let different: BTreeSet<i64> = shown.iter().flatten().flat_map(|(_, numbers)| numbers.clone()).collect();
+    if different.len() <= 1 && shown.iter().flatten().all(|(whole, _)| *whole) {
         return Ok(());
     }
-    Err(format!("cv {}: {} and {} rows, numbers {shown:?}", snapshot.cv(), large.len(), small.len()))
+    Err(format!("cv {}: {shown:?}", snapshot.cv()))
+}
+
+/// Ends the task that looks, also when the test fails.
+struct Done(Arc<AtomicBool>);
+
+impl Drop for Done {
+    fn drop(&mut self) {
+        self.0.store(true, Relaxed);
+    }
 }
 
 #[test]
@@ -63,11 +74,8 @@ fn commit_is_atomic_for_a_client() {
         let columns = json!([{"name": "id", "type": "int8"}, {"name": "n", "type": "int8"},
             {"name": "text", "type": "text", "nullable": true}]);
         let table = |name: &str| json!({"name": name, "columns": columns, "primary_key": ["id"]});
-        let insert = |table: &str, id: u64| {
-            json!({"insert": table, "row": {"id": id, "n": 0, "text": "some text that makes it longer ".repeat(3)}})
-        };
-        let rows: Vec<Json> =
-            (0..ROWS).map(|id| insert("large", id)).chain([insert("small", 0)]).collect();
+        let insert = |table: &str, id: u64| json!({"insert": table, "row": {"id": id, "n": 0, "text": "some text that makes it longer ".repeat(3)}});
+        let rows: Vec<Json> = (0..ROWS).map(|id| insert("large", id)).chain([insert("small", 0)]).collect();
         http.commit([&json!({"tables": [table("large"), table("small")]}), &json!({ "ops": rows })]).await;
 
         for codec in Codec::ALL {
@@ -94,9 +102,9 @@ fn commit_is_atomic_for_a_client() {
                 let small = client.open(Query::json(json!({"table": "small"})));
                 *held = Some(Held { client: client.clone(), large, small });
             }
-            let done = Arc::new(AtomicBool::new(false));
+            let done = Done(Arc::new(AtomicBool::new(false)));
             let any_moment = tokio::task::spawn_blocking({
-                let (held, failures, done) = (held.clone(), failures.clone(), done.clone());
+                let (held, failures, done) = (held.clone(), failures.clone(), done.0.clone());
                 move || {
                     let mut looks = 0_u64;
                     while !done.load(Relaxed) {
@@ -125,7 +133,7 @@ fn commit_is_atomic_for_a_client() {
                     panic!("{codec:?}: {failure}");
                 }
             }
-            done.store(true, Relaxed);
+            drop(done);
             let looks = any_moment.await.expect("it does not panic");
             assert!(looks > 0 && releases.load(Relaxed) > COMMITS / 2, "something was looked at");
             held.lock().take();

@@ -39,8 +39,11 @@ fn seq_is_gapless() {
         for codec in Codec::ALL {
             let mut raw = Raw::hello(server.addr(), codec, json!({})).await;
             raw.subscribe(1, json!({"table": "t"})).await;
-            raw.subscribe(2, json!({"table": "t", "where": {"op": "<", "args": [{"col": "id"}, 5]},
-                "select": ["id", "text"]}))
+            raw.subscribe(
+                2,
+                json!({"table": "t", "where": {"op": "<", "args": [{"col": "id"}, 5]},
+                "select": ["id", "text"]}),
+            )
             .await;
             let mut first = Vec::new();
             while first.iter().filter(|batch: &&Batch| !batch.more).count() < 2 {

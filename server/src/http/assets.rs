@@ -105,6 +105,7 @@ mod tests {
             "/v1/queries/{name}/changes",
             "/v1/sync",
             "/",
+            "/console",
         ] {
             assert!(paths.contains_key(path), "{path}");
         }

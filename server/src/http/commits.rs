@@ -3,7 +3,7 @@
 //! The body is read, split, parsed and committed in a pipeline: while one chunk of commits becomes durable the next is
 //! parsed and the one after that gathered. Each stage holds one chunk, so a client that sends faster than commits can
 //! be made durable is slowed down by its own TCP connection. A chunk is what has come in by the time the stage before
-//! it is free, up to [`CHUNK_COMMITS`]: a slow stream's commits are not held back to fill it.
+//! it is free, up to `CHUNK_COMMITS`: a slow stream's commits are not held back to fill it.
 //!
 //! The whole runs in a task of its own. When the client goes away in the midst, the chunk under way is finished, and
 //! what was applied stays.

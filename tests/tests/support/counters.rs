@@ -84,7 +84,9 @@ impl Told {
     pub(crate) fn take(&mut self, message: &ServerMessage) {
         let ServerMessage::Batch(batch) = message else { return };
         for op in &batch.ops {
-            let (Op::Add { cells, .. } | Op::Edit { cells, .. }) = op else { panic!("counters stay: {op:?}") };
+            let (Op::Add { cells, .. } | Op::Edit { cells, .. }) = op else {
+                panic!("counters stay: {op:?}")
+            };
             let n = match cells[1] {
                 Cell::Int(n) => n,
                 ref other => panic!("a counter is a number: {other:?}"),

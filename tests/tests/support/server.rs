@@ -79,6 +79,11 @@ impl TestServer {
         format!("http://{}", self.running.addr)
     }
 
+    /// The replica, for its check.
+    pub(crate) fn replica(&self) -> tidegate_replica::handle::Replica {
+        self.running.replica().clone()
+    }
+
     /// Stops it in order.
     pub(crate) async fn stop(self) {
         within("the server's shutdown", self.running.shutdown()).await;
