@@ -4,9 +4,8 @@
 //! lines with an `Idempotency-Key`, single commits, and mutations over a WebSocket. Every commit inserts one row, so that
 //! after a restart the newest commit version tells how many rows there have to be: none lost, none doubled, no gap.
 //!
-//! Seen to fail: with `Log::append` keeping records in memory and writing them only every 64th time, round 0 misses
-//! acknowledged rows; with the idempotency entry not written to the log, the repeat of a half-applied body is a
-//! `conflict`.
+//! Seen to fail: with the store syncing only every 16th commit, the first restart does not even know the table; with the
+//! idempotency key left out of a commit's record, the repeat of a half-applied body is a `conflict`.
 
 use crate::support::{
     binary::Process,

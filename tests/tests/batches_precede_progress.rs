@@ -3,8 +3,8 @@
 //! Three queries on three workers, commits that move some of their counters, connections of both codecs read frame by
 //! frame: whenever `cv_min = v` comes, the batches so far have to show each counter as it is at v.
 //!
-//! Seen to fail: with `cv_min` the greatest instead of the least of a connection's subscriptions' cvs, the first
-//! releases are told before the other workers' batches.
+//! Seen to fail: with `cv_min` the newest commit version instead of the least of a connection's workers (and the drain's
+//! own assertions out of the way), a subscription shows 20 where the counter was 30.
 
 use crate::support::{
     counters::{COUNTERS, Counters, Told, counter},

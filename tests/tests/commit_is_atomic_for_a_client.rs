@@ -4,8 +4,8 @@
 //! A commit is more than a worker tells the drain at once, and the large snapshot more than one frame holds. At every
 //! release, and at every moment in between that another task happens to look, all rows have one number.
 //!
-//! Seen to fail: with the client's state applying batches as they come instead of at `progress`, the two tables differ;
-//! with the worker sending `Progressed` between the slices of a commit, the large one's rows differ.
+//! Seen to fail: with `cv_min` the newest commit version whatever the connection's workers have reached, the small table
+//! shows commit 1 beside the large one's 0.
 
 use crate::support::{
     http::Http,

@@ -3,8 +3,8 @@
 //! Four writers at once, refused commits among theirs, three lives of one data folder. Every commit inserts one row: the
 //! versions that were answered are one gapless run, and a connection that watches gets every row once, in order.
 //!
-//! Seen to fail: with the committer numbering from 1 on each start, the second life answers versions of the first; with
-//! two added for each commit instead of one, the run has gaps.
+//! Seen to fail: with the committer adding two for each commit instead of one, the snapshot's assertion of this name stops
+//! the store, and the first commit is not taken.
 
 use crate::support::{
     http::Http,

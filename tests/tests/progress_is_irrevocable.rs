@@ -4,9 +4,8 @@
 //! Subscriptions are added and dropped all the time while commits run, so that the least of a connection's positions
 //! could go back at any of them. Every message is held against the laws in `support/laws.rs`.
 //!
-//! Seen to fail: with a late subscription's first snapshot stamped with the commit version before its own, the snapshot
-//! lies below what was released; with the drain's check that `cv_min` has moved past the last release taken out
-//! together with the floor of a late binding, `cv_min` goes back.
+//! Seen to fail: with the drain telling an earlier `cv_min` after every seventh, `cv_min` 27 comes after 28; with `cv_min`
+//! the newest commit version instead of the least of a connection's workers, a release shows an old counter.
 
 use crate::support::{
     counters::{COUNTERS, Counters, Told, counter},

@@ -1,7 +1,8 @@
 //! `query_fault_stays_local`: a fault ends one query; its owner is told first, then its subscribers; the rest continue.
 //!
-//! Seen to fail: with the pipeline handing an evaluation error to all bindings of its family, the neighbour of the same
-//! shape ends too; with the drain telling subscribers before the owner, the recorded order is the other way round.
+//! Seen to fail: with a worker failing the whole family for an evaluation error of one binding, the neighbour of the same
+//! shape ends too; with the drain ending the binding before it tells the owner, the recorded order is the other way
+//! round.
 
 use crate::{
     slow_worker_holds_only_its_own::{costly_condition, set, slow_and_quick},

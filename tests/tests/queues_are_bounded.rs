@@ -5,8 +5,8 @@
 //! * Outboxes: `slow_client_holds_nobody`. Messages, mutations, subscriptions, commits: `bad_input` and `bad_commits`.
 //! * Connections: one more is answered 503.
 //!
-//! Seen to fail: with the store's channel to a worker unbounded, its queue is seen to hold more than one commit; with
-//! the hub not counting connections, the third is taken.
+//! Seen to fail: with room for a thousand commits at a worker whatever is configured, 900 are seen to wait; with the hub
+//! not looking at its count of connections, the third is taken.
 
 use crate::support::{
     counters::{COUNTERS, Counters, counter},

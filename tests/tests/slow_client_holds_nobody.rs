@@ -3,7 +3,7 @@
 //! One client subscribes and never reads again, another reads. Commits of large rows go on until the first has been sent
 //! away: the second gets each of them, what waits for the first never exceeds its outbox, and its subscription is gone.
 //!
-//! Seen to fail: with the outbox's bound not looked at, the first is never sent away and its bytes pass the limit.
+//! Seen to fail: with the outbox's bound not looked at, more waits than the limit allows.
 
 use crate::support::{
     http::Http,

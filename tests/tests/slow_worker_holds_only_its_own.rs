@@ -4,8 +4,8 @@
 //! query. When the slow row changes, a connection with the cheap query alone is released up to later commits while the
 //! one with both still waits; then that one comes too.
 //!
-//! Seen to fail: with `cv_min` the least position of all workers instead of the connection's own, the quick connection
-//! is released only after the slow one.
+//! Seen to fail: with `cv_min` the least position of all workers instead of the connection's own, the quick connection is
+//! released no earlier than the slow one.
 
 use crate::support::{
     http::Http,

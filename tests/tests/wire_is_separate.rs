@@ -1,7 +1,7 @@
 //! `replica → wire`'s vocabulary only: the replica never names a protocol message, so that the protocol can change
 //! version without touching evaluation.
 //!
-//! Seen to fail: with `use tidegate_wire::protocol::ErrorCode;` added to a file of the replica.
+//! Seen to fail: with a line `use tidegate_wire::protocol::ErrorCode;` in a file of the replica.
 
 use std::{
     fs,

@@ -96,6 +96,11 @@ impl Raw {
     /// # Panics
     /// When the message breaks one of the [`Laws`], or nothing comes.
     pub(crate) async fn next(&mut self) -> Next {
+        // Pings are no news: the server sends them also when it has forgotten what is waited for.
+        within("a message", self.next_news()).await
+    }
+
+    async fn next_news(&mut self) -> Next {
         loop {
             if let Some(message) = self.waiting.pop_front() {
                 if let Err(broken) = self.laws.see(&message) {
@@ -103,7 +108,7 @@ impl Raw {
                 }
                 return Next::Message(message);
             }
-            let frame = within("a message", self.socket.next()).await;
+            let frame = self.socket.next().await;
             let bytes: Bytes = match (frame, self.codec) {
                 (Some(Ok(Message::Text(text))), Codec::Json) => text.into(),
                 (Some(Ok(Message::Binary(bytes))), Codec::MessagePack) => bytes,
@@ -141,11 +146,14 @@ impl Raw {
 
     /// Reads on to the end; the close code.
     pub(crate) async fn closed(&mut self) -> Option<u16> {
-        loop {
-            if let Next::Closed(code) = self.next().await {
-                return code;
+        let reading = async {
+            loop {
+                if let Next::Closed(code) = self.next().await {
+                    return code;
+                }
             }
-        }
+        };
+        within("the close", reading).await
     }
 
     /// Subscribes to a query in JSON.
