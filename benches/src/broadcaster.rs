@@ -1,6 +1,6 @@
 //! What the fan-out is measured against: an axum server that sends every message to every WebSocket and does nothing
-//! else. It writes as is best for axum: each connection takes what waits, up to 64 messages, feeds them all and
-//! flushes once; the bytes are shared.
+//! else. The bytes are shared. It writes in one of two ways: as one would at first, a `send` for each message; or as is
+//! best for axum, each connection takes what waits, up to 64 messages, feeds them all and flushes once.
 
 use axum::{
     Router,
@@ -23,11 +23,20 @@ use tokio::{
 
 /// Messages that may wait for the slowest connection; one that falls further behind is closed.
 const QUEUE_MAX: usize = 1 << 16;
-/// Messages taken at once.
-const TAKEN_MAX: usize = 64;
+/// Messages taken at once by [`Writes::Gathered`].
+const GATHERED_MAX: usize = 64;
 
 /// The path of its WebSocket.
 pub(crate) const PATH: &str = "/bare";
+
+/// How it writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Writes {
+    /// Each message by itself.
+    Single,
+    /// What waits together.
+    Gathered,
+}
 
 /// See the module's description.
 pub(crate) struct Broadcaster {
@@ -39,10 +48,10 @@ pub(crate) struct Broadcaster {
 
 impl Broadcaster {
     /// Starts on a runtime of its own.
-    pub(crate) fn start() -> anyhow::Result<Self> {
+    pub(crate) fn start(writes: Writes) -> anyhow::Result<Self> {
         let runtime = Runtime::new()?;
         let (sender, _) = broadcast::channel(QUEUE_MAX);
-        let router = Router::new().route(PATH, get(upgrade)).with_state(sender.clone());
+        let router = Router::new().route(PATH, get(upgrade)).with_state((sender.clone(), writes));
         let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0"))?;
         let addr = listener.local_addr()?;
         let listener = listener.tap_io(|stream| {
@@ -70,14 +79,18 @@ impl Broadcaster {
     }
 }
 
-async fn upgrade(State(sender): State<Sender<Bytes>>, upgrade: WebSocketUpgrade) -> Response {
+async fn upgrade(
+    State((sender, writes)): State<(Sender<Bytes>, Writes)>,
+    upgrade: WebSocketUpgrade,
+) -> Response {
+    let taken_max = if writes == Writes::Single { 1 } else { GATHERED_MAX };
     upgrade
         .read_buffer_size(4 << 10)
         .write_buffer_size(16 << 10)
-        .on_upgrade(move |socket| serve(socket, sender))
+        .on_upgrade(move |socket| serve(socket, sender, taken_max))
 }
 
-async fn serve(socket: WebSocket, sender: Sender<Bytes>) {
+async fn serve(socket: WebSocket, sender: Sender<Bytes>, taken_max: usize) {
     let mut messages = sender.subscribe();
     drop(sender);
     let (mut sink, mut stream) = socket.split();
@@ -98,7 +111,7 @@ async fn serve(socket: WebSocket, sender: Sender<Bytes>) {
                 break 'open;
             }
             taken += 1;
-            if taken < TAKEN_MAX {
+            if taken < taken_max {
                 next = messages.try_recv().ok();
             }
         }

@@ -1,7 +1,8 @@
 //! What the figures were measured on.
 
+use crate::sample::show;
 use serde_json::{Value as Json, json};
-use std::fmt;
+use std::{collections::BTreeMap, fmt};
 
 /// The machine, as it was when the program started.
 #[derive(Debug)]
@@ -52,4 +53,28 @@ pub(crate) fn cpu_seconds() -> f64 {
     assert_eq!(done, 0, "getrusage knows RUSAGE_SELF");
     let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
     seconds(usage.ru_utime) + seconds(usage.ru_stime)
+}
+
+/// CPU seconds of this process's living threads by name.
+pub(crate) fn cpu_by_thread() -> BTreeMap<String, f64> {
+    let mut threads = BTreeMap::new();
+    // A thread may end between the listing and the reading; it is left out.
+    for task in std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten() {
+        let read = |file: &str| std::fs::read_to_string(task.path().join(file)).unwrap_or_default();
+        let nanoseconds = read("schedstat").split(' ').next().and_then(|it| it.parse::<f64>().ok());
+        *threads.entry(read("comm").trim().to_owned()).or_default() += nanoseconds.unwrap_or_default() / 1e9;
+    }
+    threads
+}
+
+/// What each kind of thread has used since `before`, per `count` of something, for people.
+pub(crate) fn show_threads_since(before: &BTreeMap<String, f64>, count: f64) -> String {
+    let mut since: Vec<_> = cpu_by_thread()
+        .into_iter()
+        .map(|(name, cpu)| ((cpu - before.get(&name).copied().unwrap_or_default()) / count, name))
+        .filter(|(cpu, _)| *cpu > 0.0)
+        .collect();
+    since.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let each: Vec<_> = since.iter().map(|(cpu, name)| format!("{name} {}", show(*cpu))).collect();
+    each.join(", ")
 }

@@ -3,7 +3,7 @@
 use crate::{
     board,
     load::{Expect, Readers, Spec, mark},
-    machine::cpu_seconds,
+    machine::{cpu_by_thread, cpu_seconds, show_threads_since},
     report::Report,
     serving::{Fsync, Serving, agrees, commit},
 };
@@ -113,6 +113,7 @@ pub(crate) fn measure() -> anyhow::Result<Report> {
         queries: queries.clone(),
     })?;
     let (commits, ops) = (stream.lines.len(), stream.ops);
+    let threads = cpu_by_thread();
     let (begin, cpu) = (Instant::now(), cpu_seconds());
     serving.runtime.block_on(feed(serving.replica().clone(), stream.lines))?;
     let applied = begin.elapsed().as_secs_f64();
@@ -120,6 +121,7 @@ pub(crate) fn measure() -> anyhow::Result<Report> {
     serving.commit(vec![serving.draft(&board::last_commit(&marks))?])?;
     let outcome = readers.wait(Expect::Each(1), Duration::from_secs(120))?;
     let (elapsed, cpu) = (begin.elapsed().as_secs_f64(), cpu_seconds() - cpu);
+    let threads = show_threads_since(&threads, 1.0);
     ensure!(outcome.complete, "the last commit did not reach every board: {outcome:?}");
     serving.check(boards)?;
     for query in &queries {
@@ -145,5 +147,6 @@ pub(crate) fn measure() -> anyhow::Result<Report> {
             "server CPU {cpu:.2} s of {elapsed:.2} s × 2 cores' time; readers' {:.2} s, {:.1} MB",
             outcome.cpu,
             outcome.bytes as f64 / 1e6
-        )))
+        ))
+        .note(format!("by thread: {threads}")))
 }

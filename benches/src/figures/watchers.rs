@@ -2,7 +2,7 @@
 
 use crate::{
     load::{Expect, Readers, Spec, mark},
-    machine::cpu_seconds,
+    machine::{cpu_by_thread, cpu_seconds, show_threads_since},
     report::Report,
     sample::show,
     serving::{Fsync, Serving, commit},
@@ -60,9 +60,11 @@ pub(crate) fn measure() -> anyhow::Result<Report> {
     let (idle_cpu, idle_begin) = (cpu_seconds(), Instant::now());
     std::thread::sleep(Duration::from_secs(3));
     let idle = (cpu_seconds() - idle_cpu) / idle_begin.elapsed().as_secs_f64();
+    let threads = cpu_by_thread();
     let (cpu, begin) = (cpu_seconds(), Instant::now());
     commit_all(&serving, &mut random, WARM_UP, COMMITS)?;
     let (cpu, elapsed) = (cpu_seconds() - cpu, begin.elapsed().as_secs_f64());
+    let threads = show_threads_since(&threads, f64::from(COMMITS));
 
     let all = u64::from(WARM_UP + COMMITS);
     let outcome = readers.wait(Expect::Sum(all), Duration::from_secs(10))?;
@@ -83,5 +85,6 @@ pub(crate) fn measure() -> anyhow::Result<Report> {
             show(outcome.p50),
             show(outcome.p99),
             idle * 100.0
-        )))
+        ))
+        .note(format!("by thread, per commit: {threads}")))
 }

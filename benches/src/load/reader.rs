@@ -148,20 +148,27 @@ async fn converse(
         let bytes = &buffer[..tail.len() + length];
         let now = mark::now();
         let released_to = last_progress.rfind(bytes);
-        let mut done = 0;
-        if let Some(at) = released_to {
-            done = at + PROGRESS.len();
+        let mut done = released_to.map_or(0, |at| at + PROGRESS.len());
+        // Marks in the snapshot are of updates from before.
+        let mut live_from = 0;
+        if !is_ready {
+            live_from = progress.find(bytes).unwrap_or(bytes.len());
+            if released_to.is_some() {
+                is_ready = true;
+                guard.ready += 1;
+            }
+        }
+        if released_to.is_some() {
             for update in pending.drain(..) {
                 guard.release(connection, now, update);
-            }
-            if !is_ready {
-                is_ready = progress.find(bytes).is_some();
-                guard.ready += 1;
             }
         }
         for at in marks.find_iter(bytes) {
             let Some(update) = bytes.get(at..at + mark::LENGTH).and_then(mark::read) else { continue };
             done = done.max(at + mark::LENGTH);
+            if at < live_from {
+                continue;
+            }
             if released_to.is_some_and(|to| at < to) {
                 guard.release(connection, now, update);
             } else {

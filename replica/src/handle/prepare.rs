@@ -19,7 +19,7 @@ use std::{
 use tidegate_wire::model::{ColumnType, Cv, query::Query};
 
 /// Longest name of a named query, bytes.
-const NAME_BYTES_MAX: usize = 128;
+const NAME_BYTES_MAX: usize = 256;
 
 impl Inner {
     pub(super) fn prepare(

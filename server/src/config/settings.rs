@@ -328,7 +328,7 @@ settings! {
             "Most bytes of snapshots waiting for one client before it counts as slow and is sent away.";
         mutations_max: usize = limits::MUTATIONS_MAX, Kind::Count(1, 1_000_000),
             "Mutations in one `push`.";
-        client_id_bytes_max: usize = limits::CLIENT_ID_BYTES_MAX, Kind::Bytes(1, 65_536),
+        client_id_bytes_max: usize = limits::CLIENT_ID_BYTES_MAX, Kind::Bytes(1, 255),
             "Longest `client_id`.";
         commit_ops_max: usize = limits::COMMIT_OPS_MAX, Kind::Count(1, 100_000_000),
             "Operations in one commit.";
