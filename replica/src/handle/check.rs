@@ -17,7 +17,7 @@ const INSPECT_WAIT: Duration = Duration::from_secs(30);
 impl Inner {
     pub(super) fn check(&self) -> CheckReport {
         let live: HashMap<_, (Arc<Shape>, Arc<[Value]>)> = {
-            let registry = self.registry.lock();
+            let registry = self.registry();
             let families = registry.families.values();
             let bindings =
                 families.flat_map(|family| family.bindings.values().map(move |binding| (family, binding)));
@@ -93,7 +93,7 @@ impl Inner {
 
     pub(super) fn status(&self) -> Status {
         let snapshot = self.store.snapshot();
-        let registry = self.registry.lock();
+        let registry = self.registry();
         Status {
             cv: snapshot.cv(),
             workers: self

@@ -54,7 +54,9 @@ struct Inner {
     store: Store,
     drain: DrainHandle,
     workers: Vec<WorkerHandle>,
+    /// Taken by [`Inner::registry`] only.
     registry: Mutex<Registry>,
+    faults: Arc<owner::OwnerFaults>,
     named_file: NamedFile,
     next_query: AtomicU64,
     next_binding: AtomicU64,

@@ -6,7 +6,8 @@ use crate::{
     query::Output,
     worker::{BindingId, Fault, FaultCause, QueryId, WorkerInput},
 };
-use crossbeam_channel::{Receiver, Sender, unbounded};
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
+use parking_lot::{Mutex, MutexGuard};
 use std::{
     sync::{Arc, Weak},
     time::{Duration, Instant},
@@ -19,19 +20,28 @@ pub(super) struct OwnerFault {
     binding: Option<BindingId>,
 }
 
-/// The server's sink, with the owner's ear beside it.
+/// Faults that the registry does not know of yet.
 ///
-/// The drain's thread must never wait for the registry, whose holder may wait for the drain; so faults go through a
-/// channel. It is unbounded in form, and bounded in fact: each family and binding faults once at most.
+/// The drain's thread must never wait for the registry, whose holder may wait for the drain; so faults are left here.
+/// They are here before any subscriber is told, and whoever looks for a family takes them into account first: a client
+/// that subscribes again because it was told of a fault never meets what faulted. The list is bounded by the families
+/// and bindings there are, each of which faults once at most.
+#[derive(Default)]
+pub(super) struct OwnerFaults(Mutex<Vec<OwnerFault>>);
+
+/// The server's sink, with the owner's ear beside it.
 pub(super) struct OwnerSink {
     sink: Box<dyn Sink + Send>,
-    faults: Sender<OwnerFault>,
+    faults: Arc<OwnerFaults>,
+    /// Wakes the owner.
+    wake: Sender<()>,
 }
 
 impl OwnerSink {
-    pub(super) fn new(sink: Box<dyn Sink + Send>) -> (Self, Receiver<OwnerFault>) {
-        let (faults, receiver) = unbounded();
-        (Self { sink, faults }, receiver)
+    pub(super) fn new(sink: Box<dyn Sink + Send>) -> (Self, Arc<OwnerFaults>, Receiver<()>) {
+        let (wake, woken) = bounded(1);
+        let faults = Arc::new(OwnerFaults::default());
+        (Self { sink, faults: Arc::clone(&faults), wake }, faults, woken)
     }
 }
 
@@ -53,8 +63,9 @@ impl Sink for OwnerSink {
     }
 
     fn owner_faulted(&mut self, query: QueryId, binding: Option<BindingId>, fault: &Fault) {
-        // The owner's thread outlives the drain; when both end together nobody is left to care.
-        let _ = self.faults.send(OwnerFault { query, binding });
+        self.faults.0.lock().push(OwnerFault { query, binding });
+        // A wake-up that waits already does for this fault too.
+        let _ = self.wake.try_send(());
         self.sink.owner_faulted(query, binding, fault);
     }
 }
@@ -63,30 +74,39 @@ impl Sink for OwnerSink {
 const SWEEP_INTERVAL: Duration = Duration::from_millis(500);
 
 /// The owner's thread: ends when the replica is gone.
-pub(super) fn run(inner: &Weak<Inner>, faults: &Receiver<OwnerFault>) {
+pub(super) fn run(inner: &Weak<Inner>, woken: &Receiver<()>) {
     loop {
-        let fault = faults.recv_timeout(SWEEP_INTERVAL);
+        let wake = woken.recv_timeout(SWEEP_INTERVAL);
         let Some(inner) = inner.upgrade() else { return };
-        match fault {
-            Ok(fault) => inner.forget_faulted(&fault),
-            Err(crossbeam_channel::RecvTimeoutError::Timeout) => inner.sweep(Instant::now()),
-            Err(crossbeam_channel::RecvTimeoutError::Disconnected) => return,
+        match wake {
+            Ok(()) => drop(inner.registry()),
+            Err(RecvTimeoutError::Timeout) => inner.sweep(Instant::now()),
+            Err(RecvTimeoutError::Disconnected) => return,
         }
     }
 }
 
 impl Inner {
-    /// Takes a faulted family or binding out of the registry, so that the next subscription makes a new one.
-    fn forget_faulted(&self, fault: &OwnerFault) {
+    /// The registry, without what has faulted.
+    pub(super) fn registry(&self) -> MutexGuard<'_, Registry> {
         let mut registry = self.registry.lock();
+        let faults = std::mem::take(&mut *self.faults.0.lock());
+        for fault in faults {
+            self.forget_faulted(&mut registry, &fault);
+        }
+        registry
+    }
+
+    /// Takes a faulted family or binding out of the registry, so that the next subscription makes a new one.
+    fn forget_faulted(&self, registry: &mut Registry, fault: &OwnerFault) {
         match fault.binding {
-            None => self.remove_family(&mut registry, fault.query),
+            None => self.remove_family(registry, fault.query),
             Some(binding) => {
                 let Some(key) = registry.by_query.get(&fault.query).cloned() else { return };
                 if let Some(family) = registry.families.get_mut(&key) {
                     family.bindings.retain(|_, found| found.binding != binding);
                     if family.bindings.is_empty() {
-                        self.end_family(&mut registry, fault.query);
+                        self.end_family(registry, fault.query);
                     }
                 }
             }
@@ -95,7 +115,7 @@ impl Inner {
 
     /// Removes the bindings that nobody wanted for longer than they are kept, and the families without bindings.
     fn sweep(&self, now: Instant) {
-        let mut registry = self.registry.lock();
+        let mut registry = self.registry();
         let mut empty = Vec::new();
         for family in registry.families.values_mut() {
             let query = family.query;

@@ -34,7 +34,7 @@ impl Inner {
         let QuerySource::Name(name) = &request.source else {
             return self.prepare_source(&request.source, &request.args, claims, None);
         };
-        let (definition, defined_at) = match self.registry.lock().named.get(name) {
+        let (definition, defined_at) = match self.registry().named.get(name) {
             Some(named) => (named.definition.clone(), named.defined_at),
             None => {
                 let message = format!("there is no query named {name}; PUT /v1/queries/{name} makes one");
@@ -93,7 +93,7 @@ impl Inner {
         let pinned = if query.pin { Some(self.pin(&prepared).await?) } else { None };
         let defined_at = restored_at.unwrap_or_else(|| self.store.snapshot().cv());
         let state = NamedState { definition: query, defined_at, pinned };
-        let mut registry = self.registry.lock();
+        let mut registry = self.registry();
         if restored_at.is_none() {
             let others = registry.named.iter().filter(|(other, _)| **other != name).map(|(_, named)| named);
             if let Err(error) = self.store_named(others.chain([&state])) {
@@ -110,7 +110,7 @@ impl Inner {
     async fn pin(self: &Arc<Self>, prepared: &PreparedQuery) -> Result<Pinned, QueryError> {
         loop {
             let indexes = self.ensure_indexes(prepared).await?;
-            let mut registry = self.registry.lock();
+            let mut registry = self.registry();
             let Some((family, binding)) = self.bound(&mut registry, prepared, indexes)? else { continue };
             let values = values_key(&prepared.resolved.values);
             if let Some(found) = registry.binding_mut(family, &values, binding) {
@@ -159,7 +159,7 @@ impl Inner {
     }
 
     pub(super) fn delete_query(&self, name: &str) -> bool {
-        let mut registry = self.registry.lock();
+        let mut registry = self.registry();
         let removed = self.remove_named(&mut registry, name, "the query was removed");
         if removed && let Err(error) = self.store_named(registry.named.values()) {
             tracing::error!(%error, name, "the named queries could not be stored; this one comes back after a restart");
@@ -196,13 +196,13 @@ impl Inner {
     }
 
     pub(super) fn query(&self, name: &str) -> Option<(NamedQuery, QueryStatus)> {
-        let registry = self.registry.lock();
+        let registry = self.registry();
         let named = registry.named.get(name)?;
         Some((named.definition.clone(), named_status(&registry, named)))
     }
 
     pub(super) fn queries(&self) -> Vec<(NamedQuery, QueryStatus)> {
-        let registry = self.registry.lock();
+        let registry = self.registry();
         registry
             .named
             .values()

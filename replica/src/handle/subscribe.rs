@@ -39,7 +39,7 @@ impl Inner {
         let epoch = Epoch(self.next_epoch.fetch_add(1, Relaxed));
         loop {
             let indexes = self.ensure_indexes(query).await?;
-            let mut registry = self.registry.lock();
+            let mut registry = self.registry();
             let Some((family, binding)) = self.bound(&mut registry, query, indexes)? else { continue };
             let values = values_key(&query.resolved.values);
             if let Some(found) = registry.binding_mut(family, &values, binding) {
@@ -63,7 +63,7 @@ impl Inner {
     /// The indexes of a shape that is not live yet; each is owed a release.
     pub(super) async fn ensure_indexes(&self, query: &PreparedQuery) -> Result<Vec<IndexId>, QueryError> {
         let shape = &query.resolved.shape;
-        if self.registry.lock().families.contains_key(&shape.key) {
+        if self.registry().families.contains_key(&shape.key) {
             return Ok(Vec::new());
         }
         let mut indexes = Vec::new();
@@ -167,7 +167,7 @@ impl Inner {
 
     /// See [`super::Replica::unsubscribe`].
     pub(super) fn unsubscribe(&self, conn: ConnId, sub: SubId) {
-        let mut registry = self.registry.lock();
+        let mut registry = self.registry();
         let Some(gone) = registry.connections.get_mut(&conn).and_then(|subs| subs.remove(&sub)) else {
             return;
         };
@@ -177,7 +177,7 @@ impl Inner {
 
     /// See [`super::Replica::disconnect`].
     pub(super) fn disconnect(&self, conn: ConnId) {
-        let mut registry = self.registry.lock();
+        let mut registry = self.registry();
         let _ = self.drain.control(Control::Disconnect { conn });
         let now = Instant::now();
         for gone in registry.connections.remove(&conn).unwrap_or_default().into_values() {
