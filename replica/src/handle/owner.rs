@@ -57,6 +57,10 @@ impl Sink for OwnerSink {
         let _ = self.faults.send(OwnerFault { query, binding });
         self.sink.owner_faulted(query, binding, fault);
     }
+
+    fn flush(&mut self) {
+        self.sink.flush();
+    }
 }
 
 /// How often bindings that nobody wants are looked for.
