@@ -60,4 +60,7 @@ pub trait Sink {
     fn faulted(&mut self, conn: ConnId, sub: SubId, fault: &Fault);
     /// A family, or one binding of it, faulted: told before any subscriber is.
     fn owner_faulted(&mut self, query: QueryId, binding: Option<BindingId>, fault: &Fault);
+    /// A turn of the drain ends: what was handed on in it may go out. Until then a sink may hold it back, so that
+    /// what several commits have for one client leaves together when the drain is behind.
+    fn flush(&mut self) {}
 }

@@ -86,6 +86,11 @@ impl<S: Sink> Drain<S> {
         self.sink
     }
 
+    /// Ends a turn: see [`Sink::flush`].
+    pub fn flush(&mut self) {
+        self.sink.flush();
+    }
+
     /// Whether [`Control::Shutdown`] came; whatever comes after it is ignored.
     #[must_use]
     pub fn is_shut_down(&self) -> bool {

@@ -89,6 +89,9 @@ impl DrainHandle {
     }
 }
 
+/// Inputs taken before the sink is flushed.
+const TURN_INPUTS_MAX: usize = 64;
+
 /// The thread.
 #[derive(Debug)]
 pub struct DrainThread<S> {
@@ -125,7 +128,7 @@ impl<S: Sink + Send + 'static> DrainThread<S> {
                 Ok(first) => {
                     self.take(first);
                     // What waits now, not what comes meanwhile: the timer and the counters have their turn too.
-                    for _ in 0..self.receiver.len() {
+                    for _ in 0..self.receiver.len().min(TURN_INPUTS_MAX - 1) {
                         let Ok(next) = self.receiver.try_recv() else { break };
                         self.take(next);
                     }
@@ -136,13 +139,16 @@ impl<S: Sink + Send + 'static> DrainThread<S> {
             if self.drain.is_shut_down() {
                 break;
             }
+            self.drain.flush();
             let now = Instant::now();
             if now >= keep_alive_at {
                 self.drain.keep_alive();
+                self.drain.flush();
                 keep_alive_at = now + self.keep_alive_interval;
             }
             *self.statistics.lock() = self.drain.statistics();
         }
+        self.drain.flush();
         *self.statistics.lock() = self.drain.statistics();
         self.drain.into_sink()
     }

@@ -68,6 +68,10 @@ impl Sink for OwnerSink {
         let _ = self.wake.try_send(());
         self.sink.owner_faulted(query, binding, fault);
     }
+
+    fn flush(&mut self) {
+        self.sink.flush();
+    }
 }
 
 /// How often bindings that nobody wants are looked for.

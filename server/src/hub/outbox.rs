@@ -56,6 +56,8 @@ pub struct Closing {
 pub enum Pushed {
     /// It waits.
     Queued,
+    /// It waits, and the writer is to be woken.
+    Due,
     /// The outbox is closing; dropped.
     Dropped,
     /// It did not fit: the connection was just evicted.
@@ -101,7 +103,7 @@ struct Queue {
     /// Subscriptions ended by the drain that the session has not yet been told of.
     ended: Vec<SubId>,
     ping: bool,
-    /// Whether frames have woken the writer since it last found nothing.
+    /// Whether frames have woken the writer, or have someone who will, since it last found nothing.
     woken: bool,
     closing: Option<Closing>,
     evicted: bool,
@@ -130,10 +132,24 @@ impl Outbox {
     /// Queues a frame, or evicts the connection when it does not fit. A frame larger than the bound still goes into
     /// an otherwise empty outbox: one large row must be able to travel.
     pub fn push(&self, frame: Frame, share: Share) -> Pushed {
+        let pushed = self.hold(frame, share);
+        if pushed == Pushed::Due {
+            self.wake();
+        }
+        pushed
+    }
+
+    /// As [`Outbox::push`], but the caller wakes the writer, soon, when the frame is [`Pushed::Due`].
+    pub fn hold(&self, frame: Frame, share: Share) -> Pushed {
         self.push_locked(&mut self.queue.lock(), frame, share)
     }
 
-    /// Queues a batch's frame. `seq` 0 and the parts that follow it up to the one without `more` are a snapshot.
+    /// Wakes the writer.
+    pub fn wake(&self) {
+        self.filled.notify_one();
+    }
+
+    /// Holds a batch's frame. `seq` 0 and the parts that follow it up to the one without `more` are a snapshot.
     pub fn push_batch(&self, frame: Frame, sub: SubId, seq_is_first: bool, more: bool) -> Pushed {
         let mut queue = self.queue.lock();
         let position = queue.snapshotting.iter().position(|other| *other == sub);
@@ -166,11 +182,15 @@ impl Outbox {
         }
         *bytes += frame.len();
         // A client can do nothing with a batch before it is released.
-        let is_due = frame.kind != FrameKind::Batch || *bytes >= UNRELEASED_BYTES_MAX;
+        let is_much = *bytes >= UNRELEASED_BYTES_MAX;
+        let is_due = is_much || frame.kind != FrameKind::Batch;
         queue.frames.push_back((frame, share));
+        if is_much {
+            self.filled.notify_one();
+        }
         if is_due && !queue.woken {
             queue.woken = true;
-            self.filled.notify_one();
+            return Pushed::Due;
         }
         Pushed::Queued
     }

@@ -1,6 +1,6 @@
 //! The hub's side of the drain. Runs on the drain's thread and never waits.
 
-use super::{Frame, FrameKind, Hub, Pushed, Share};
+use super::{Frame, FrameKind, Hub, Outbox, Pushed, Share};
 use bytes::Bytes;
 use smallvec::SmallVec;
 use std::{sync::Arc, time::Instant};
@@ -26,23 +26,28 @@ pub struct HubSink {
     head: Vec<u8>,
     /// The last progress in each codec: one commit releases many connections up to the same version.
     progress: [Option<(Cv, Frame)>; 2],
+    /// Whose writers are to be woken when the drain's turn ends.
+    to_wake: Vec<Arc<Outbox>>,
 }
 
 impl HubSink {
     pub(super) fn new(hub: Arc<Hub>) -> Self {
-        Self { hub, head: Vec::with_capacity(256), progress: [None, None] }
+        Self { hub, head: Vec::with_capacity(256), progress: [None, None], to_wake: Vec::new() }
     }
 
-    fn send(&self, conn: ConnId, message: &ServerMessage) {
+    fn send(&mut self, conn: ConnId, message: &ServerMessage) {
         if let Some(outbox) = self.hub.outbox(conn) {
             let frame = Frame::message(outbox.codec(), message, Instant::now());
-            self.account(outbox.push(frame, Share::Live));
+            let pushed = outbox.hold(frame, Share::Live);
+            self.account(pushed, outbox);
         }
     }
 
-    fn account(&self, pushed: Pushed) {
-        if pushed == Pushed::Evicted {
-            self.hub.metrics.evicted("outbox_full");
+    fn account(&mut self, pushed: Pushed, outbox: Arc<Outbox>) {
+        match pushed {
+            Pushed::Due => self.to_wake.push(outbox),
+            Pushed::Evicted => self.hub.metrics.evicted("outbox_full"),
+            Pushed::Queued | Pushed::Dropped => {}
         }
     }
 }
@@ -60,7 +65,8 @@ impl Sink for HubSink {
             places: output.layout.places.clone(),
             resumed,
         });
-        self.account(outbox.push(Frame::message(outbox.codec(), &message, Instant::now()), Share::Live));
+        let pushed = outbox.hold(Frame::message(outbox.codec(), &message, Instant::now()), Share::Live);
+        self.account(pushed, outbox);
     }
 
     fn batch(&mut self, batch: &BatchOps, recipients: &[Recipient]) {
@@ -77,7 +83,8 @@ impl Sink for HubSink {
             encode_batch_head(codec, &head, &mut self.head);
             let frame =
                 Frame { head: SmallVec::from_slice(&self.head), body, kind: FrameKind::Batch, at: now };
-            self.account(outbox.push_batch(frame, sub, seq.0 == 0, batch.more));
+            let pushed = outbox.push_batch(frame, sub, seq.0 == 0, batch.more);
+            self.account(pushed, outbox);
             delivered += 1;
         }
         self.hub.metrics.batches(delivered, delivered * batch.ops.len() as u64);
@@ -96,7 +103,8 @@ impl Sink for HubSink {
                 frame
             }
         };
-        self.account(outbox.push(frame, Share::Live));
+        let pushed = outbox.hold(frame, Share::Live);
+        self.account(pushed, outbox);
     }
 
     fn faulted(&mut self, conn: ConnId, sub: SubId, fault: &Fault) {
@@ -119,6 +127,12 @@ impl Sink for HubSink {
             message = fault.message,
             "query faulted"
         );
+    }
+
+    fn flush(&mut self) {
+        for outbox in self.to_wake.drain(..) {
+            outbox.wake();
+        }
     }
 }
 
