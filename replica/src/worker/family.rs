@@ -156,8 +156,6 @@ impl Family {
     fn count(&self, changes: &[Change]) {
         let rows: i64 = changes.iter().map(|c| i64::from(c.new.is_some()) - i64::from(c.old.is_some())).sum();
         self.gauges.rows.fetch_add(rows, Relaxed);
-        self.gauges.bindings.store(self.pipeline.bindings(), Relaxed);
-        self.gauges.groups.store(self.pipeline.groups(), Relaxed);
     }
 }
 

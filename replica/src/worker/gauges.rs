@@ -30,19 +30,12 @@ pub struct WorkerGauges {
 pub struct QueryGauges {
     /// Rows at places, over all bindings.
     pub rows: AtomicI64,
-    /// Bindings.
-    pub bindings: AtomicUsize,
-    /// Groups held: the state's size in keys.
-    pub groups: AtomicUsize,
-    /// Advances that found something to do.
-    pub advances: AtomicU64,
-    /// How long the last of them took, nanoseconds.
+    /// How long the last advance that found something to do took, nanoseconds.
     pub last_advance_ns: AtomicU64,
 }
 
 impl QueryGauges {
     pub(super) fn advanced(&self, took: Duration) {
-        self.advances.fetch_add(1, Relaxed);
         self.last_advance_ns.store(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX), Relaxed);
         ADVANCE_SECONDS.record(took);
     }

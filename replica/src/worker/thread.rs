@@ -22,7 +22,7 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, atomic::Ordering::Relaxed},
     thread::JoinHandle,
-    time::{Duration, Instant},
+    time::Duration,
 };
 use tidegate_wire::model::{Cv, Value};
 
@@ -357,10 +357,7 @@ impl Worker {
                     queries.retain(|other| *other != query);
                 }
             }
-            // What a large family held is freed elsewhere, so that the others need not wait for it.
-            let started = Instant::now();
-            drop(family);
-            tracing::debug!(query = query.0, took = ?started.elapsed(), "query removed");
+            tracing::debug!(query = query.0, "query removed");
         }
         self.gauges.families.store(self.families.len(), Relaxed);
     }
