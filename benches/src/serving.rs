@@ -32,7 +32,7 @@ pub(crate) struct Serving {
 impl Serving {
     /// Starts a server with such tables.
     pub(crate) fn start(fsync: Fsync, tables: &Json) -> anyhow::Result<Self> {
-        let runtime = Runtime::new()?;
+        let runtime = tidegate_server::runtime::start(0)?;
         let data_dir = tempfile::tempdir()?;
         let mut config = Config::default();
         config.server.addr = "127.0.0.1:0".to_owned();
@@ -106,7 +106,7 @@ impl Serving {
 /// # Errors
 /// When one is refused.
 pub(crate) async fn commit(replica: &Replica, drafts: Vec<Draft>) -> anyhow::Result<Cv> {
-    let outcome = replica.commit_drafts(Commits { drafts, ..Commits::default() }).await;
+    let outcome = replica.commit(Commits { drafts, ..Commits::default() }).await;
     ensure!(outcome.refused.is_none(), "a commit was refused: {:?}", outcome.refused);
     Ok(outcome.cv)
 }

@@ -13,6 +13,7 @@ pub mod metrics;
 pub mod socket;
 
 pub mod http;
+pub mod runtime;
 pub mod server;
 pub mod state;
 pub mod telemetry;

@@ -20,13 +20,11 @@ use tidegate_replica::{
     drain::{BatchOps, ConnId, Recipient, Sink},
     handle::{QueryRequest, QuerySource, Replica, ReplicaOptions},
     query::Output,
+    store::Commits,
     worker::{BindingId, Fault, QueryId},
 };
 use tidegate_wire::{
-    model::{
-        Cv, Epoch, SubId,
-        commit::{CommitLine, TablesLine},
-    },
+    model::{Cv, Epoch, SubId, commit::TablesLine},
     protocol::{ServerMessage, server::Faulted},
 };
 
@@ -158,8 +156,11 @@ fn the_owner_is_told_before_the_subscribers() {
         let replica = Replica::start(options, Box::new(recorder.clone()), |_, _| ()).expect("it starts");
         let tables: TablesLine = serde_json::from_value(tables()).expect("tables");
         replica.create_tables(tables.tables).await.expect("taken");
-        let commit = |line: Json| -> [CommitLine; 1] { [serde_json::from_value(line).expect("a commit")] };
-        replica.commit(&commit(json!({"ops": [row(1, 1)]})), None).await;
+        let commit = |line: Json| {
+            let draft = replica.draft(line.to_string().as_bytes()).expect("a commit");
+            replica.commit(Commits { drafts: vec![draft], ..Commits::default() })
+        };
+        commit(json!({"ops": [row(1, 1)]})).await;
         for conn in 1..=3 {
             replica.connect(ConnId(conn)).await;
             let request = QueryRequest { source: QuerySource::Query(divides(1)), args: Map::new() };
@@ -171,7 +172,7 @@ fn the_owner_is_told_before_the_subscribers() {
             std::mem::take(&mut *recorder.0.lock())
         };
         told(3).await;
-        replica.commit(&commit(set_n(1, 0)), None).await;
+        commit(set_n(1, 0)).await;
         let mut order = told(4).await;
         assert_eq!(order.remove(0), "owner");
         order.sort_unstable();

@@ -15,7 +15,8 @@ use std::time::{Duration, Instant};
 const WATCHERS: usize = 5_000;
 const COMMITS_A_SECOND: u32 = 100;
 const WARM_UP: u32 = 200;
-const COMMITS: u32 = 1_500;
+/// As long as the interval of pings, so that each connection is pinged once meanwhile.
+const COMMITS: u32 = 3_000;
 
 /// Commits to one watched row after the other at the set rate; the first update's number is `from`.
 fn commit_all(serving: &Serving, random: &mut StdRng, from: u32, count: u32) -> anyhow::Result<()> {

@@ -43,8 +43,8 @@ impl Default for ClientOptions {
             client_id: None,
             token: None,
             connect_timeout: Duration::from_secs(10),
-            ping_interval: Duration::from_secs(15),
-            idle_timeout: Duration::from_secs(40),
+            ping_interval: Duration::from_secs(35),
+            idle_timeout: Duration::from_secs(60),
             ack_interval: Duration::from_secs(1),
             backoff_initial: Duration::from_millis(100),
             backoff_max: Duration::from_secs(30),
@@ -89,14 +89,15 @@ impl ClientOptions {
         self
     }
 
-    /// After how long a silence of the server it is asked for a sign of life. Default: 15 s.
+    /// After how long a silence of the server it is asked for a sign of life. Default: 35 s, a little more than a server's own
+    /// interval.
     #[must_use]
     pub fn ping_interval(mut self, interval: Duration) -> Self {
         self.ping_interval = interval;
         self
     }
 
-    /// After how long a silence the server counts as gone; more than the ping interval. Default: 40 s.
+    /// After how long a silence the server counts as gone; more than the ping interval. Default: 60 s.
     #[must_use]
     pub fn idle_timeout(mut self, timeout: Duration) -> Self {
         self.idle_timeout = timeout;

@@ -57,7 +57,7 @@ pub(super) struct Connection {
     pub(super) subscriptions: HashMap<SubId, Attached>,
     on_workers: SmallVec<[OnWorker; 2]>,
     /// Commit versions that were delivered and not released: ascending, each once, at most [`OWED_MAX`].
-    owed: Vec<Cv>,
+    owed: SmallVec<[Cv; 2]>,
     /// The last `cv_min` sent; never goes back.
     pub(super) released: Cv,
     /// Subscriptions that replace an earlier epoch, with the commit version of their seq 0 while it is not released:

@@ -71,15 +71,6 @@ pub enum Control {
         /// What its subscribers are told.
         fault: Fault,
     },
-    /// The subscribers of a binding are faulted and detached; the binding itself goes on.
-    FaultSubscribers {
-        /// The family.
-        query: QueryId,
-        /// The binding.
-        binding: BindingId,
-        /// What its subscribers are told.
-        fault: Fault,
-    },
     /// A connection exists; the sink knows it from before.
     Connect {
         /// The connection.

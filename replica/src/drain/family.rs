@@ -6,6 +6,7 @@ use crate::{
     worker::{BindingId, Change, WorkerId},
 };
 use hashbrown::HashMap;
+use smallvec::SmallVec;
 use std::sync::Arc;
 use tidegate_wire::model::{Cv, Epoch, Seq, SubId};
 
@@ -53,14 +54,14 @@ pub(super) enum Announced {
 pub(super) struct Binding {
     pub(super) announced: Announced,
     pub(super) hydrated: Option<Hydrated>,
-    pub(super) subscribers: Vec<Subscriber>,
+    pub(super) subscribers: SmallVec<[Subscriber; 1]>,
     /// How many of `subscribers` are open.
     pub(super) open: usize,
 }
 
 impl Binding {
     pub(super) fn new(announced: Announced) -> Self {
-        Self { announced, hydrated: None, subscribers: Vec::new(), open: 0 }
+        Self { announced, hydrated: None, subscribers: SmallVec::new(), open: 0 }
     }
 }
 

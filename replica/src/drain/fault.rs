@@ -49,17 +49,6 @@ impl<S: Sink> Drain<S> {
         self.look_at_each(touched);
     }
 
-    /// Faults and detaches a binding's subscribers; the binding goes on.
-    pub(super) fn fault_subscribers(&mut self, query: QueryId, id: BindingId, fault: &Fault) {
-        let family = self.families.get_mut(&query);
-        let Some(binding) = family.and_then(|family| family.bindings.get_mut(&id)) else { return };
-        let subscribers = std::mem::take(&mut binding.subscribers);
-        binding.open = 0;
-        let mut touched = Vec::new();
-        self.tell(subscribers, fault, &mut touched);
-        self.look_at_each(touched);
-    }
-
     fn end(&mut self, binding: Binding, fault: &Fault, touched: &mut Vec<ConnId>) {
         self.statistics.bindings -= 1;
         if let Some(hydrated) = &binding.hydrated {
@@ -69,7 +58,12 @@ impl<S: Sink> Drain<S> {
     }
 
     /// Tells subscribers that no binding has any more, and detaches them.
-    fn tell(&mut self, subscribers: Vec<Subscriber>, fault: &Fault, touched: &mut Vec<ConnId>) {
+    fn tell(
+        &mut self,
+        subscribers: impl IntoIterator<Item = Subscriber>,
+        fault: &Fault,
+        touched: &mut Vec<ConnId>,
+    ) {
         for subscriber in subscribers {
             let (conn, sub) = (subscriber.conn, subscriber.sub);
             let removed = self.connections.get_mut(&conn).and_then(|connection| connection.remove(sub));

@@ -4,7 +4,7 @@
 use super::{RowOp, StandingRow};
 use crate::{query::Output, store::KeyBytes, worker::Change};
 use hashbrown::{HashMap, hash_map::EntryRef};
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 use std::{cmp::Ordering, sync::Arc};
 use tidegate_wire::model::{OpKind, Order, PlaceMask, Row, key::encode_cell};
 
@@ -47,14 +47,14 @@ struct Step<'a> {
 pub struct Footprint {
     output: Arc<Output>,
     /// Per layout table, by key; no entry stands nowhere.
-    tables: Vec<HashMap<KeyBytes, Standing>>,
+    tables: SmallVec<[HashMap<KeyBytes, Standing>; 2]>,
 }
 
 impl Footprint {
     /// The footprint of an empty result.
     #[must_use]
     pub fn new(output: Arc<Output>) -> Self {
-        let tables = vec![HashMap::new(); output.tables.len()];
+        let tables = smallvec![HashMap::new(); output.tables.len()];
         Self { output, tables }
     }
 

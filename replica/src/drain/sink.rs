@@ -56,6 +56,11 @@ pub trait Sink {
     fn batch(&mut self, batch: &BatchOps, recipients: &[Recipient]);
     /// Everything delivered to the connection up to `cv_min` is released.
     fn progress(&mut self, conn: ConnId, cv_min: Cv);
+    /// As [`Sink::progress`], but nothing was delivered that it could release: it may wait for whatever else goes to
+    /// the client next.
+    fn idle_progress(&mut self, conn: ConnId, cv_min: Cv) {
+        self.progress(conn, cv_min);
+    }
     /// A subscription ended.
     fn faulted(&mut self, conn: ConnId, sub: SubId, fault: &Fault);
     /// A family, or one binding of it, faulted: told before any subscriber is.

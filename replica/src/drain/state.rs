@@ -107,9 +107,6 @@ impl<S: Sink> Drain<S> {
             Control::Bind { query, binding } => self.bind(query, binding),
             Control::Unbind { query, binding, fault } => self.end_binding(query, binding, fault),
             Control::Remove { query, fault } => self.end_family(query, fault),
-            Control::FaultSubscribers { query, binding, fault } => {
-                self.fault_subscribers(query, binding, &fault);
-            }
             Control::Connect { conn } => {
                 self.connections.entry(conn).or_default();
             }
@@ -181,7 +178,7 @@ impl<S: Sink> Drain<S> {
             let Some(connection) = self.connections.get_mut(&conn) else { continue };
             if let Outlook::Release(cv_min) = connection.idle_outlook(&self.workers, self.newest) {
                 connection.release(cv_min, &self.workers);
-                self.sink.progress(conn, cv_min);
+                self.sink.idle_progress(conn, cv_min);
                 self.statistics.progress += 1;
             }
         }

@@ -18,8 +18,8 @@ mod write;
 
 pub use options::ReplicaOptions;
 pub use request::{
-    CommitOutcome, CommitRefusal, CommitRefusalKind, Idempotency, IdempotencyEntry, MutationOutcome,
-    NamedQuery, PreparedQuery, QueryRequest, QuerySource, ResumePoint, Rows,
+    CommitOutcome, CommitRefusal, CommitRefusalKind, IdempotencyEntry, MutationOutcome, NamedQuery,
+    PreparedQuery, QueryRequest, QuerySource, ResumePoint, Rows,
 };
 pub use start::StartError;
 pub use status::{CheckReport, Difference, QueryStatus, Status, WorkerStatus};
@@ -38,10 +38,7 @@ use std::{
     sync::{Arc, atomic::AtomicU64},
     thread::JoinHandle,
 };
-use tidegate_wire::model::{
-    Cv, Epoch, SubId, TableSchema,
-    commit::{CommitLine, RowOp},
-};
+use tidegate_wire::model::{Cv, Epoch, SubId, TableSchema, commit::RowOp};
 
 /// See the module's description. Cloning shares it.
 #[derive(Clone)]
@@ -104,13 +101,8 @@ impl Replica {
     }
 
     /// Applies drafted commits in order up to the first that is refused; returns when those applied are durable.
-    pub async fn commit_drafts(&self, commits: Commits) -> CommitOutcome {
+    pub async fn commit(&self, commits: Commits) -> CommitOutcome {
         self.inner.commit(commits).await
-    }
-
-    /// Applies commits in order up to the first that is refused; returns when those applied are durable.
-    pub async fn commit(&self, lines: &[CommitLine], idempotency: Option<Idempotency>) -> CommitOutcome {
-        self.inner.commit_lines(lines, idempotency).await
     }
 
     /// Creates the tables that are missing (one commit version if there are any).

@@ -26,7 +26,7 @@ pub struct ReplicaOptions {
     pub commit_ops_max: usize,
     /// Most families at once; default 10,000.
     pub families_max: usize,
-    /// How often an idle connection is told `cv_min`; default 15 s.
+    /// How often an idle connection is told `cv_min`; default 30 s.
     pub keep_alive: Duration,
 }
 
@@ -44,7 +44,7 @@ impl Default for ReplicaOptions {
             idle_ttl: Duration::from_secs(30),
             commit_ops_max: 1_000_000,
             families_max: 10_000,
-            keep_alive: Duration::from_secs(15),
+            keep_alive: Duration::from_secs(30),
         }
     }
 }

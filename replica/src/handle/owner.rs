@@ -58,6 +58,10 @@ impl Sink for OwnerSink {
         self.sink.progress(conn, cv_min);
     }
 
+    fn idle_progress(&mut self, conn: ConnId, cv_min: Cv) {
+        self.sink.idle_progress(conn, cv_min);
+    }
+
     fn faulted(&mut self, conn: ConnId, sub: SubId, fault: &Fault) {
         self.sink.faulted(conn, sub, fault);
     }

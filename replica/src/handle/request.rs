@@ -9,17 +9,6 @@ use serde_json::{Map, Value as Json};
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use tidegate_wire::model::{ColumnType, Cv, Fingerprint};
 
-/// Covers a body of several commits: a repeat applies only what is not applied yet.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Idempotency {
-    /// The client's key.
-    pub key: String,
-    /// Hash of the whole body.
-    pub body_hash: u128,
-    /// Position in the body of the first commit given here, counting commits from 0.
-    pub ordinal: u64,
-}
-
 /// What is remembered of a body.
 #[derive(Clone, Debug, PartialEq)]
 pub struct IdempotencyEntry {

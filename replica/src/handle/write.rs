@@ -1,7 +1,7 @@
 //! Writes: commits and mutations, from their JSON forms to the store.
 
-use super::{CommitOutcome, CommitRefusal, Idempotency, Inner, MutationOutcome};
-use crate::store::{Commits, Draft, IdempotencyTag, Mutation};
+use super::{CommitOutcome, CommitRefusal, Inner, MutationOutcome};
+use crate::store::{Commits, Draft, Mutation};
 use tidegate_wire::model::commit::{CommitLine, RowOp};
 
 impl Inner {
@@ -16,32 +16,6 @@ impl Inner {
                 CommitOutcome { applied: 0, cv: self.store.snapshot().cv(), refused: Some(closed.into()) }
             }
         }
-    }
-
-    pub(super) async fn commit_lines(
-        &self,
-        lines: &[CommitLine],
-        idempotency: Option<Idempotency>,
-    ) -> CommitOutcome {
-        let (snapshot, limits) = (self.store.snapshot(), self.limits());
-        let mut commits = Commits {
-            idempotency: idempotency.map(|tag| IdempotencyTag {
-                key: tag.key.into(),
-                body_hash: tag.body_hash,
-                ordinal: tag.ordinal,
-            }),
-            ..Commits::default()
-        };
-        for line in lines {
-            match Draft::resolve(line, &snapshot, &limits) {
-                Ok(draft) => commits.drafts.push(draft),
-                Err(error) => {
-                    commits.then_refused = Some(error);
-                    break;
-                }
-            }
-        }
-        self.commit(commits).await
     }
 
     pub(super) async fn mutate(&self, client_id: &str, id: u64, ops: &[RowOp]) -> MutationOutcome {

@@ -668,19 +668,6 @@ fn unbind_faults_that_bindings_subscribers_only() {
     assert_eq!(bench.drain.statistics().footprint_rows, 1);
 }
 
-/// Fails when `FaultSubscribers` ends the binding.
-#[test]
-fn faulted_subscribers_are_detached_and_the_binding_goes_on() {
-    let mut bench = Bench::new(&[1], 3);
-    bench.tell(attach(1, 1, 1, 1));
-    let fault = fault(FaultCause::SchemaChanged);
-    let control = Control::FaultSubscribers { query: QueryId(1), binding: BindingId(1), fault };
-    assert_eq!(bench.tell(control), [told(1, 1, FaultCause::SchemaChanged)]);
-    bench.say(changed(1, 4, vec![add(1, 1, 1)]));
-    assert_eq!(bench.say(progressed(1, 4)), []);
-    assert_eq!(bench.tell(attach(1, 2, 1, 1))[1], batch(4, &[('+', 0, 1, 1, 1)], &[(1, 2, 0)]));
-}
-
 /// Fails when `detach` says something, or does not look at a connection it may have freed.
 #[test]
 fn detach_is_silent_and_frees_the_connection() {

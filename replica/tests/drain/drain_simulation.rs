@@ -307,7 +307,7 @@ impl World {
     }
 
     fn coordinate(&mut self) {
-        match self.random.below(12) {
+        match self.random.below(11) {
             0..=2 if self.families.len() < 7 => {
                 let query = self.id();
                 let worker = self.random.below(WORKERS);
@@ -332,20 +332,12 @@ impl World {
                 self.bound.retain(|name| *name != (query, binding));
                 self.controls.push_back(unbind(query, binding));
             }
-            10 => {
+            _ => {
                 let Some((query, _)) = self.random.pick(&self.bound.clone()) else { return };
                 self.bound.retain(|name| name.0 != query);
                 let fault = fault(FaultCause::Removed);
                 self.controls.push_back(Control::Remove { query: QueryId(query), fault });
                 self.families.remove(&query);
-            }
-            _ => {
-                let Some((query, binding)) = self.random.pick(&self.bound.clone()) else { return };
-                self.controls.push_back(Control::FaultSubscribers {
-                    query: QueryId(query),
-                    binding: tidegate_replica::worker::BindingId(binding),
-                    fault: fault(FaultCause::SchemaChanged),
-                });
             }
         }
     }

@@ -3,6 +3,7 @@
 use super::Failure;
 use crate::{
     config::{self, Config, Override, docs},
+    runtime,
     server::{PrepareError, RunningServer, Server, StartError},
     state::Page,
     telemetry,
@@ -16,9 +17,6 @@ use std::{
 };
 use tidegate_replica::handle::Replica;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-
-/// Stack of the runtime's threads, bytes. The deepest query a message may hold is parsed by recursion.
-pub const STACK_BYTES: usize = 8 << 20;
 
 /// Run a server.
 ///
@@ -87,7 +85,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let config = config::load(arguments.config.as_deref(), environment(), &arguments.overrides())
         .map_err(|error| Failure::Usage(error.to_string()))?;
     telemetry::install(&config.telemetry).map_err(|error| Failure::Usage(error.to_string()))?;
-    runtime()?.block_on(serve(config))
+    runtime(config.server.io_threads)?.block_on(serve(config))
 }
 
 /// The process's environment, without what is not text.
@@ -96,15 +94,12 @@ pub fn environment() -> impl Iterator<Item = (String, String)> {
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
 }
 
-/// The runtime servers run in.
+/// A runtime of so many threads, as [`runtime::start`] counts them.
 ///
 /// # Errors
 /// When the system has no threads to give.
-pub fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
-    tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .thread_stack_size(STACK_BYTES)
-        .build()
+pub fn runtime(io_threads: usize) -> Result<tokio::runtime::Runtime, Failure> {
+    runtime::start(io_threads)
         .map_err(|error| Failure::Failed(format!("cannot start the runtime's threads: {error}")))
 }
 

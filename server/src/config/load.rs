@@ -315,7 +315,7 @@ mod tests {
     #[test]
     fn contradicting_settings_and_unreadable_files_are_refused() {
         assert!(from_file("[limits]\nframe_bytes_target = 16777216\n").is_err());
-        assert!(from_file("[server]\nping_interval_ms = 45000\n").is_err());
+        assert!(from_file("[server]\nping_interval_ms = 75000\n").is_err());
         assert!(load(Some(Path::new("/nowhere/tidegate.toml")), [], &[]).is_err());
         let error = from_file("[server]\naddr = \n").expect_err("refused").to_string();
         assert!(error.contains("is not valid TOML: line 2"), "{error}");

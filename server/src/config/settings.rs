@@ -259,9 +259,11 @@ settings! {
     server: ServerSettings {
         addr: String = "127.0.0.1:7300".to_owned(), Kind::Text,
             "Address and port to listen on; port 0 picks a free one.";
-        ping_interval_ms: Duration = Duration::from_millis(15_000), Kind::Millis(100, HOUR_MS),
+        io_threads: usize = 0, Kind::Count(0, 1_024),
+            "Threads that serve sockets; 0 is one less than the machine's cores, at least 1.";
+        ping_interval_ms: Duration = Duration::from_millis(30_000), Kind::Millis(100, HOUR_MS),
             "How often a WebSocket from which nothing comes is pinged, and an idle event stream is sent a comment.";
-        silence_max_ms: Duration = Duration::from_millis(45_000), Kind::Millis(200, HOUR_MS),
+        silence_max_ms: Duration = Duration::from_millis(75_000), Kind::Millis(200, HOUR_MS),
             "A WebSocket from which nothing, not even a pong, came for so long is closed.";
         hello_timeout_ms: Duration = Duration::from_millis(10_000), Kind::Millis(100, HOUR_MS),
             "How long a WebSocket may take to send `hello`.";
@@ -309,8 +311,8 @@ settings! {
     drain: DrainSettings {
         queue_max: usize = 4_096, Kind::Count(16, 1_000_000),
             "Events and controls that may wait at the drain; when it is full the workers wait.";
-        keep_alive_ms: Duration = Duration::from_millis(15_000), Kind::Millis(100, HOUR_MS),
-            "How often an idle connection is told `cv_min`.";
+        keep_alive_ms: Duration = Duration::from_millis(30_000), Kind::Millis(100, HOUR_MS),
+            "How often `cv_min` is noted for idle connections; it travels with the next ping or message.";
     }
     /// `limits`: how much one client, message or commit may ask for.
     limits: LimitSettings {

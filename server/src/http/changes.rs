@@ -103,10 +103,11 @@ impl Events {
             self.outbox.written();
             self.hub.count_written(&std::mem::take(&mut self.written));
         }
+        let mut silent = false;
         while !self.ended {
             match self.outbox.take(self.bytes_target) {
                 Taken::Close(_) => return None,
-                Taken::Frames(frames) => {
+                Taken::Frames { frames, .. } => {
                     let mut out = BytesMut::with_capacity(frames.iter().map(|frame| frame.len() + 32).sum());
                     for frame in &frames {
                         write_event(frame, &mut out);
@@ -116,10 +117,9 @@ impl Events {
                     self.written = frames;
                     return Some(out.freeze());
                 }
-                Taken::Ping | Taken::Nothing => {
-                    if tokio::time::timeout(self.ping_interval, self.outbox.filled()).await.is_err() {
-                        return Some(Bytes::from_static(b": still here\n\n"));
-                    }
+                Taken::Nothing if silent => return Some(Bytes::from_static(b": still here\n\n")),
+                Taken::Nothing => {
+                    silent = tokio::time::timeout(self.ping_interval, self.outbox.filled()).await.is_err();
                 }
             }
         }

@@ -434,7 +434,7 @@ async fn commit_chunks(
         });
         let arrived_at = Instant::now();
         let commits = Commits { drafts: chunk.drafts, then_refused: chunk.refused, idempotency };
-        let outcome = replica.commit_drafts(commits).await;
+        let outcome = replica.commit(commits).await;
         committed.applied += outcome.applied as u64;
         if outcome.applied > 0 {
             committed.cv = Some(outcome.cv);

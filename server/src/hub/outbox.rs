@@ -67,10 +67,13 @@ pub enum Pushed {
 /// What the writer finds.
 #[derive(Debug)]
 pub enum Taken {
-    /// Frames, at least one. [`Outbox::written`] must follow.
-    Frames(Vec<Frame>),
-    /// A ping is due, and nothing else waits.
-    Ping,
+    /// Something to write. [`Outbox::written`] must follow.
+    Frames {
+        /// What waited, in order; empty only when a ping is due.
+        frames: Vec<Frame>,
+        /// Whether a ping is to follow them.
+        ping: bool,
+    },
     /// Nothing waits and nothing will: close.
     Close(Closing),
     /// Nothing waits.
@@ -142,6 +145,23 @@ impl Outbox {
     /// As [`Outbox::push`], but the caller wakes the writer, soon, when the frame is [`Pushed::Due`].
     pub fn hold(&self, frame: Frame, share: Share) -> Pushed {
         self.push_locked(&mut self.queue.lock(), frame, share)
+    }
+
+    /// Leaves a progress frame that releases nothing for the writer to take along when something else wakes it. It
+    /// replaces one that waits there, and is dropped when it does not fit.
+    pub fn leave(&self, frame: Frame) {
+        debug_assert!(matches!(frame.kind, FrameKind::Progress(_)), "only progress may be replaced");
+        let mut queue = self.queue.lock();
+        if queue.closing.is_some() || queue.live_bytes + frame.len() > self.limits.bytes_max {
+            return;
+        }
+        if let Some((last, _)) =
+            queue.frames.pop_back_if(|(last, _)| matches!(last.kind, FrameKind::Progress(_)))
+        {
+            queue.live_bytes -= last.len();
+        }
+        queue.live_bytes += frame.len();
+        queue.frames.push_back((frame, Share::Live));
     }
 
     /// Wakes the writer.
@@ -247,20 +267,18 @@ impl Outbox {
             }
             taken.extend(queue.frames.pop_front().map(|(frame, _)| frame));
         }
-        if !taken.is_empty() {
-            return Taken::Frames(taken);
+        let ping = queue.frames.is_empty() && std::mem::take(&mut queue.ping);
+        if ping || !taken.is_empty() {
+            return Taken::Frames { frames: taken, ping };
         }
         if let Some(closing) = &queue.closing {
             return Taken::Close(closing.clone());
-        }
-        if std::mem::take(&mut queue.ping) {
-            return Taken::Ping;
         }
         queue.woken = false;
         Taken::Nothing
     }
 
-    /// Has the writer ping the client once it has written what waits.
+    /// Has the writer ping the client along with what waits.
     pub fn ping(&self) {
         self.queue.lock().ping = true;
         self.filled.notify_one();
@@ -363,7 +381,7 @@ mod tests {
 
     fn lengths(taken: Taken) -> Vec<usize> {
         match taken {
-            Taken::Frames(frames) => frames.iter().map(Frame::len).collect(),
+            Taken::Frames { frames, ping: false } => frames.iter().map(Frame::len).collect(),
             other => panic!("{other:?}"),
         }
     }
@@ -376,7 +394,7 @@ mod tests {
         assert_eq!(outbox.bytes(), 100);
         assert_eq!(outbox.push(frame(1), Share::Live), Pushed::Evicted);
         assert_eq!(outbox.push(frame(1), Share::Live), Pushed::Dropped);
-        let Taken::Frames(frames) = outbox.take(1_000) else { panic!("a goaway waits") };
+        let Taken::Frames { frames, ping: false } = outbox.take(1_000) else { panic!("a goaway waits") };
         assert_eq!(frames.len(), 1, "what waited is dropped");
         assert_eq!(frames[0].kind, FrameKind::Other { name: "goaway", last: true });
         outbox.written();
@@ -429,6 +447,27 @@ mod tests {
         assert!(!is_woken());
         outbox.push(frame(1), Share::Live);
         assert!(is_woken(), "much waits");
+    }
+
+    #[test]
+    fn progress_that_releases_nothing_goes_with_what_comes_next() {
+        let outbox = Outbox::new(Codec::Json, LIMITS);
+        let is_woken = || outbox.filled().now_or_never().is_some();
+        let progress = |length, cv| Frame { kind: FrameKind::Progress(Cv(cv)), ..frame(length) };
+        outbox.leave(progress(8, 1));
+        outbox.leave(progress(9, 2));
+        assert!(!is_woken());
+        assert_eq!(outbox.bytes(), 9, "the later replaces the earlier");
+        outbox.ping();
+        assert!(is_woken());
+        let Taken::Frames { frames, ping: true } = outbox.take(1_000) else { panic!("both go") };
+        assert_eq!(frames.len(), 1);
+        outbox.written();
+        outbox.push(frame(60), Share::Live);
+        outbox.leave(progress(30, 3));
+        assert_eq!(outbox.push(progress(10, 4), Share::Live), Pushed::Due, "a real one still wakes");
+        outbox.leave(progress(11, 5));
+        assert_eq!(lengths(outbox.take(1_000)), [60, 30, 10], "one that does not fit is dropped");
     }
 
     #[test]

@@ -43,6 +43,20 @@ impl HubSink {
         }
     }
 
+    fn progress_frame(&mut self, codec: Codec, cv_min: Cv) -> Frame {
+        self.hub.metrics.progress();
+        let at = Instant::now();
+        let last = &mut self.progress[codec as usize];
+        match last {
+            Some((cv, frame)) if *cv == cv_min => Frame { at, ..frame.clone() },
+            _ => {
+                let frame = Frame::message(codec, &ServerMessage::Progress(Progress { cv_min }), at);
+                *last = Some((cv_min, frame.clone()));
+                frame
+            }
+        }
+    }
+
     fn account(&mut self, pushed: Pushed, outbox: Arc<Outbox>) {
         match pushed {
             Pushed::Due => self.to_wake.push(outbox),
@@ -91,20 +105,16 @@ impl Sink for HubSink {
     }
 
     fn progress(&mut self, conn: ConnId, cv_min: Cv) {
-        self.hub.metrics.progress();
         let Some(outbox) = self.hub.outbox(conn) else { return };
-        let (codec, at) = (outbox.codec(), Instant::now());
-        let last = &mut self.progress[codec as usize];
-        let frame = match last {
-            Some((cv, frame)) if *cv == cv_min => Frame { at, ..frame.clone() },
-            _ => {
-                let frame = Frame::message(codec, &ServerMessage::Progress(Progress { cv_min }), at);
-                *last = Some((cv_min, frame.clone()));
-                frame
-            }
-        };
+        let frame = self.progress_frame(outbox.codec(), cv_min);
         let pushed = outbox.hold(frame, Share::Live);
         self.account(pushed, outbox);
+    }
+
+    fn idle_progress(&mut self, conn: ConnId, cv_min: Cv) {
+        let Some(outbox) = self.hub.outbox(conn) else { return };
+        let frame = self.progress_frame(outbox.codec(), cv_min);
+        outbox.leave(frame);
     }
 
     fn faulted(&mut self, conn: ConnId, sub: SubId, fault: &Fault) {
@@ -209,7 +219,7 @@ mod tests {
 
     fn frames(registration: &Registration) -> Vec<Frame> {
         match registration.outbox.take(usize::MAX) {
-            Taken::Frames(frames) => frames,
+            Taken::Frames { frames, .. } => frames,
             other => panic!("{other:?}"),
         }
     }

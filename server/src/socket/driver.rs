@@ -15,7 +15,10 @@ use crate::{
 use axum::extract::ws::{Message, WebSocket};
 use futures_util::{Stream, StreamExt as _};
 use serde_json::{Map, Value as Json};
-use std::{sync::Arc, time::Instant};
+use std::{
+    sync::{Arc, LazyLock},
+    time::{Duration, Instant},
+};
 use tidegate_replica::handle::Replica;
 use tidegate_wire::{
     codec::Codec,
@@ -92,7 +95,7 @@ impl Driver {
     async fn converse(&mut self, stream: &mut (impl Stream<Item = Result<Message, axum::Error>> + Unpin)) {
         let outbox = Arc::clone(&self.outbox);
         while !self.session.is_closed() {
-            let tick = tokio::time::sleep_until(self.session.next_tick().into());
+            let tick = tokio::time::sleep_until(shared_tick(self.session.next_tick()).into());
             let effects = tokio::select! {
                 biased;
                 () = outbox.closing() => return,
@@ -222,6 +225,18 @@ impl Driver {
             limits: announced_limits(&self.shared),
         })
     }
+}
+
+/// Sessions tick together, at whole multiples of this: thousands of idle connections, each woken by a timer of its own,
+/// would wake the processor as often.
+const TICK: Duration = Duration::from_millis(100);
+
+/// The first common tick at or after a moment.
+fn shared_tick(due: Instant) -> Instant {
+    static ORIGIN: LazyLock<Instant> = LazyLock::new(Instant::now);
+    let since = due.saturating_duration_since(*ORIGIN).as_nanos();
+    let ticks = since.div_ceil(TICK.as_nanos());
+    *ORIGIN + TICK * u32::try_from(ticks).unwrap_or(u32::MAX)
 }
 
 /// The limits a client can run into, by their setting's key.

@@ -37,8 +37,11 @@ where
                 outbox.filled().await;
                 continue;
             }
-            Taken::Frames(frames) => (gather(outbox.codec(), &frames), frames, false),
-            Taken::Ping => (vec![Message::Ping(Bytes::new())], Vec::new(), false),
+            Taken::Frames { frames, ping } => {
+                let mut messages = gather(outbox.codec(), &frames);
+                messages.extend(ping.then(|| Message::Ping(Bytes::new())));
+                (messages, frames, false)
+            }
             Taken::Close(closing) => {
                 let close = CloseFrame { code: closing.code, reason: closing.reason.into() };
                 (vec![Message::Close(Some(close))], Vec::new(), true)
@@ -85,6 +88,7 @@ async fn write<S: Sink<Message> + Unpin>(socket: &mut S, messages: Vec<Message>)
 /// Frames as WebSocket messages: MessagePack ones back to back in one, JSON ones each in its own.
 fn gather(codec: Codec, frames: &[Frame]) -> Vec<Message> {
     match (codec, frames) {
+        (_, []) => Vec::new(),
         (Codec::MessagePack, [frame]) if frame.head.is_empty() => vec![Message::Binary(frame.body.clone())],
         (Codec::MessagePack, frames) => {
             let mut bytes = Vec::with_capacity(frames.iter().map(Frame::len).sum());

@@ -66,7 +66,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         .map_err(|error| Failure::Usage(error.to_string()))?;
     telemetry::install(&config.telemetry).map_err(|error| Failure::Usage(error.to_string()))?;
     let recording = Arc::new(Recording::built_in());
-    serve::runtime()?.block_on(async {
+    serve::runtime(config.server.io_threads)?.block_on(async {
         let mut stop_signals = serve::StopSignals::listen()?;
         let mut playback = None;
         let prepare = async |replica| {

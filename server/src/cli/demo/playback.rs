@@ -176,7 +176,7 @@ impl Playback {
                 }
             }
         }
-        let outcome = self.replica.commit_drafts(commits).await;
+        let outcome = self.replica.commit(commits).await;
         self.applied += outcome.applied;
         outcome
     }

@@ -108,7 +108,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         None => poster.newest_cv()?,
     };
     let sends = Arc::new(Sends::after(base));
-    let runtime = serve::runtime()?;
+    let runtime = serve::runtime(0)?;
     let subscribers = match watched {
         None => None,
         Some((query, count)) => {

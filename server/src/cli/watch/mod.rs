@@ -93,7 +93,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     } else {
         Output::Tables
     };
-    serve::runtime()?.block_on(async {
+    serve::runtime(0)?.block_on(async {
         let mut stop = StopSignals::listen()?;
         tokio::select! {
             result = watch(arguments, query, output) => result,
