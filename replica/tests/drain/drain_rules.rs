@@ -3,7 +3,7 @@
 use crate::support::*;
 use tidegate_replica::{
     drain::{Control, limits},
-    worker::{BindingId, FaultCause, QueryId},
+    worker::{FaultCause, QueryId},
 };
 use tidegate_wire::model::{Cv, SubId};
 

@@ -1,20 +1,15 @@
 //! A whole server inside the test's process, and the runtime it runs in.
 
 use std::{future::Future, net::SocketAddr, time::Duration};
-use tidegate_server::{Config, RunningServer, Server, cli::serve::STACK_BYTES};
+use tidegate_server::{Config, RunningServer, Server, runtime};
 
 /// Time within which anything that is awaited has to come, on the busiest machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Runs a test on a runtime like the binary's.
 pub(crate) fn block_on<T>(test: impl Future<Output = T>) -> T {
-    tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .thread_stack_size(STACK_BYTES)
-        .build()
-        .expect("a runtime")
-        .block_on(test)
+    // Two, however many cores there are: a race between them is to show.
+    runtime::start(2).expect("a runtime").block_on(test)
 }
 
 /// Waits for something that has to come.
