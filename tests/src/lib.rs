@@ -3,6 +3,7 @@
 //! * [`oracle`] holds a database in memory and answers a query by brute force. It shares no code with the engine, so
 //!   that agreement between the two means something.
 //! * [`postgres`] starts a private PostgreSQL, the oracle for SQL.
+//! * [`sql`] makes SQL queries, tables and commits from a seed.
 //! * [`workload`] makes schemas, rows, commits, queries and subscribers from a seed.
 //! * [`conformance`] reads the recorded nested-query cases, where they are present.
 //!
@@ -13,4 +14,5 @@
 pub mod conformance;
 pub mod oracle;
 pub mod postgres;
+pub mod sql;
 pub mod workload;
