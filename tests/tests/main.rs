@@ -16,6 +16,7 @@ mod queues_are_bounded;
 mod seq_is_gapless;
 mod slow_client_holds_nobody;
 mod slow_worker_holds_only_its_own;
+mod sql_equals_postgres;
 mod support;
 mod view_equals_fresh_query;
 mod wire_is_separate;

@@ -18,7 +18,7 @@ pub(super) struct Model<'t> {
 
 impl<'t> Model<'t> {
     pub(super) fn new(tables: &'t [Table], rng: &mut ChaCha8Rng) -> Self {
-        Self { tables, rows: vec![BTreeMap::new(); tables.len()], target: rng.random_range(4..=14) }
+        Self { tables, rows: vec![BTreeMap::new(); tables.len()], target: rng.random_range(5..=16) }
     }
 
     /// The commit that fills the tables.

@@ -124,7 +124,8 @@ impl<'t> Generator<'t> {
 
     /// A whole query.
     pub(super) fn whole(&mut self) -> Query {
-        let ask = Ask { depth: 2, top: true, ..Ask::default() };
+        let depth = if self.chance(0.65) { 1 } else { 2 };
+        let ask = Ask { depth, top: true, ..Ask::default() };
         let mut with = Vec::new();
         if self.layers.subqueries && self.chance(0.2) {
             for _ in 0..self.rng.random_range(1..=2) {
@@ -161,9 +162,8 @@ impl<'t> Generator<'t> {
             }
         }
         let total = cut || on > 0;
-        let limit =
-            (cut && self.chance(0.9)).then(|| self.rng.random_range(0..=6).max(self.rng.random_range(0..2)));
-        let offset = (cut && (limit.is_none() || self.chance(0.25))).then(|| self.rng.random_range(0..=3));
+        let limit = (cut && self.chance(0.9)).then(|| self.rng.random_range(0..=8));
+        let offset = (cut && (limit.is_none() || self.chance(0.25))).then(|| self.rng.random_range(0..=2));
         (Query { with: Vec::new(), body, order, total, limit, offset }, outs)
     }
 
@@ -286,7 +286,7 @@ impl<'t> Generator<'t> {
             }
         }
         let distinct = self.layers.sets && self.chance(0.12);
-        let on = distinct && ask.kinds.is_none() && self.chance(0.4) && !ask.top;
+        let on = distinct && ask.kinds.is_none() && self.chance(0.5);
         let dedup = ask.determined || distinct;
         let kinds = match ask.kinds {
             Some(kinds) => kinds.to_vec(),
@@ -312,7 +312,13 @@ impl<'t> Generator<'t> {
         }
         if distinct {
             let count = self.rng.random_range(1..=select.items.len());
-            select.distinct = if on { Distinct::On(count) } else { Distinct::Yes };
+            let keys = &select.items[..count];
+            // PostgreSQL takes no constants there, and no expression twice.
+            let sound = keys
+                .iter()
+                .enumerate()
+                .all(|(index, (key, _))| key.reads() && keys[..index].iter().all(|(other, _)| other != key));
+            select.distinct = if on && sound { Distinct::On(count) } else { Distinct::Yes };
         }
         let outs = select.items.iter().map(|(expr, name)| Out {
             name: name.clone(),
@@ -350,7 +356,7 @@ impl<'t> Generator<'t> {
                 leaves.extend_from_slice(outer);
             }
         }
-        if self.chance(if filter.is_some() { 0.3 } else { 0.6 }) {
+        if self.chance(if filter.is_some() { 0.2 } else { 0.4 }) {
             let depth = self.rng.random_range(1..=2);
             let more = self.condition(depth, &leaves);
             filter = Some(match filter {

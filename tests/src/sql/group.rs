@@ -124,6 +124,7 @@ impl Generator<'_> {
             }
             15 if self.layers.lists => {
                 let arg = self.simple(Kind::Text, leaves);
+                let distinct = if arg.reads() { distinct } else { "" };
                 let order = self.pick(&[" order by {}", " order by {} desc", " order by {} nulls first"]);
                 let template = format!("string_agg({distinct}{{}}, ',' {order})");
                 (Kind::Text, Grade::Fixed, template, vec![arg.clone(), arg])

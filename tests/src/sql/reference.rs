@@ -3,7 +3,12 @@
 use super::{Statement, ast::literal};
 use postgres::{Client, SimpleQueryMessage, error::SqlState, types::Type};
 use serde_json::{Map, Value as Json};
-use std::collections::HashMap;
+use std::{
+    collections::HashMap,
+    sync::atomic::{AtomicU64, Ordering::Relaxed},
+};
+
+static SCHEMAS: AtomicU64 = AtomicU64::new(0);
 
 /// A case's tables in PostgreSQL, in a transaction that is never committed, so that nothing has to be cleaned up.
 pub struct Reference<'c> {
@@ -37,7 +42,11 @@ impl<'c> Reference<'c> {
     /// When PostgreSQL refuses them.
     #[must_use]
     pub fn new(client: &'c mut Client, tables: &Json) -> Self {
-        let mut script = "rollback; begin; create schema fresh; set local search_path = fresh;".to_owned();
+        // Two connections may not create one name before either ends.
+        let own = SCHEMAS.fetch_add(1, Relaxed);
+        let mut script = format!(
+            "rollback; begin; create schema s{own}; set local search_path = s{own}; set local jit = off;"
+        );
         for table in tables["tables"].as_array().expect("tables") {
             let columns = table["columns"].as_array().expect("columns").iter().map(|column| {
                 let strict = if column["nullable"] == true { "" } else { " not null" };

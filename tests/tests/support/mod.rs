@@ -5,6 +5,7 @@ pub(crate) mod counters;
 pub(crate) mod engine;
 pub(crate) mod http;
 pub(crate) mod laws;
+pub(crate) mod live;
 pub(crate) mod raw;
 pub(crate) mod seeds;
 pub(crate) mod server;
