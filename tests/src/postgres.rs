@@ -1,121 +1,131 @@
-//! A private PostgreSQL 15, the oracle for everything that SQL means.
-//!
-//! [`Cluster::start`] makes a cluster in a temporary folder, with a socket in that folder and no port, durability off,
-//! time zone UTC and locale C.UTF-8. PostgreSQL refuses to run as root; as root, the user `postgres` runs it.
+//! A private PostgreSQL 15 cluster for a test: the other opinion on what a query means. It listens on a free port of
+//! the loopback address and on a socket in its own folder, keeps nothing on disk safe, and is gone when dropped.
 
-use postgres::{Client, Config, NoTls};
 use std::{
-    io,
-    os::unix::{fs::chown, process::CommandExt as _},
+    fs,
+    net::TcpListener,
+    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     time::{Duration, Instant},
 };
+use tempfile::TempDir;
 
-/// Where Debian's package `postgresql-15` puts its programs.
+/// Where Debian keeps the programs; `TIDEGATE_POSTGRES_BIN` says otherwise.
 const PROGRAMS: &str = "/usr/lib/postgresql/15/bin";
-/// How long a start may take on a machine that is busy with builds.
-const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A running cluster. It ends, and its folder goes, when this is dropped or the process ends, however it does.
+/// Longest a cluster may take to accept connections.
+const START_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// A running cluster. Its time zone is UTC, its encoding UTF-8, its locale `C.UTF-8`.
+#[derive(Debug)]
 pub struct Cluster {
-    folder: PathBuf,
-    /// A shell that ends the cluster and removes the folder when its input closes.
-    keeper: Child,
+    server: Child,
+    port: u16,
+    folder: TempDir,
 }
 
 impl Cluster {
-    /// Makes and starts a cluster; about two seconds.
+    /// Starts an empty cluster. The server does not run as root: where the test does, `setpriv` makes it the user
+    /// `postgres`.
     ///
     /// # Panics
-    /// When PostgreSQL is not installed or does not start; `./check` installs it.
+    /// When PostgreSQL 15 is not installed or does not start.
     #[must_use]
     pub fn start() -> Self {
-        let folder = tempfile::Builder::new().prefix("tidegate-pg-").tempdir().expect("a folder").keep();
-        let as_root = id(&["-u"]) == 0;
-        if as_root {
-            chown(&folder, Some(id(&["-u", "postgres"])), Some(id(&["-g", "postgres"])))
-                .expect("we are root");
+        let folder = tempfile::Builder::new().prefix("tidegate-pg-").tempdir().expect("a temporary folder");
+        let is_root =
+            fs::metadata("/proc/self").is_ok_and(|own| std::os::unix::fs::MetadataExt::uid(&own) == 0);
+        if is_root {
+            fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).expect("open the folder");
         }
-        let user = if as_root { "setpriv --reuid=postgres --regid=postgres --clear-groups" } else { "" };
-        // The shell reads its input until this process closes it, also by dying.
-        let script = format!(
-            "cd '{folder}' || exit 1
-            {user} {PROGRAMS}/initdb -D data -U postgres -A trust -E UTF8 --locale=C.UTF-8 -N > initdb.log 2>&1
-            {user} {PROGRAMS}/postgres -D data -k '{folder}' -h '' -F -c timezone=UTC -c jit=off \
-                -c full_page_writes=off -c synchronous_commit=off -c autovacuum=off -c max_connections=200 \
-                -c datestyle=ISO -c max_locks_per_transaction=1000 > postgres.log 2>&1 < /dev/null &
-            server=$!
-            cat > /dev/null
-            kill -INT $server
-            wait $server
-            rm -rf '{folder}'",
-            folder = folder.display()
-        );
-        let mut keeper = Command::new("sh");
-        keeper.args(["-c", &script]).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
-        // In a group of its own an interrupt of the tests does not reach it before it can clean up.
-        let keeper = keeper.process_group(0).spawn().expect("there is a shell");
-        let cluster = Self { folder, keeper };
-        let since = Instant::now();
-        while let Err(error) = cluster.try_connect() {
-            assert!(since.elapsed() < PATIENCE, "{error}: {}", log(&cluster.folder).unwrap_or_default());
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        let data = folder.path().join("data");
+        let made = program("initdb", is_root)
+            .args(["--no-sync", "--username=postgres", "--auth=trust", "--encoding=UTF8", "--locale=C.UTF-8"])
+            .arg("--pgdata")
+            .arg(&data)
+            .current_dir("/")
+            .stdin(Stdio::null())
+            .output()
+            .expect("initdb runs");
+        assert!(made.status.success(), "initdb: {}", String::from_utf8_lossy(&made.stderr));
+
+        let port = free_port();
+        let log = fs::File::create(folder.path().join("log")).expect("the log file");
+        let server = program("postgres", is_root)
+            .arg("-D")
+            .arg(&data)
+            .arg("-k")
+            .arg(folder.path())
+            .args(["-p", &port.to_string(), "-h", "127.0.0.1"])
+            .args(["-c", "fsync=off", "-c", "synchronous_commit=off", "-c", "full_page_writes=off"])
+            .args(["-c", "timezone=UTC", "-c", "log_timezone=UTC", "-c", "max_connections=20"])
+            .current_dir("/")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log)
+            .spawn()
+            .expect("postgres runs");
+        let mut cluster = Self { server, port, folder };
+        cluster.wait_until_ready();
         cluster
     }
 
-    /// A new connection to its database.
-    ///
-    /// # Panics
-    /// When the cluster is gone.
-    #[must_use]
-    pub fn connect(&self) -> Client {
-        self.try_connect().expect("the cluster runs")
-    }
-
-    /// Its address for clients in other processes.
+    /// The connection URL of the database `postgres`, as superuser, without a password.
     #[must_use]
     pub fn url(&self) -> String {
-        format!("postgresql:///postgres?host={}&user=postgres", self.folder.display())
+        format!("postgresql://postgres@127.0.0.1:{}/postgres", self.port)
     }
 
-    fn try_connect(&self) -> Result<Client, postgres::Error> {
-        Config::new().host_path(&self.folder).user("postgres").dbname("postgres").connect(NoTls)
+    /// A connection.
+    ///
+    /// # Panics
+    /// When the server refuses.
+    #[must_use]
+    pub fn connect(&self) -> postgres::Client {
+        postgres::Client::connect(&self.url(), postgres::NoTls).expect("the cluster accepts connections")
+    }
+
+    fn wait_until_ready(&mut self) {
+        let started = Instant::now();
+        loop {
+            let error = match postgres::Client::connect(&self.url(), postgres::NoTls) {
+                Ok(_) => return,
+                Err(error) => error,
+            };
+            let ended = self.server.try_wait().expect("the server's state");
+            if ended.is_some() || started.elapsed() > START_TIMEOUT {
+                let log = fs::read_to_string(self.folder.path().join("log")).unwrap_or_default();
+                panic!("postgres does not start ({ended:?}, {error}):\n{log}");
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
     }
 }
 
 impl Drop for Cluster {
     fn drop(&mut self) {
-        drop(self.keeper.stdin.take());
-        let _ = self.keeper.wait();
+        // An immediate shutdown: nothing in the cluster is wanted any more, and SIGKILL would leave its children.
+        let _ = Command::new("kill").args(["-QUIT", &self.server.id().to_string()]).status();
+        let _ = self.server.wait();
     }
 }
 
-fn id(arguments: &[&str]) -> u32 {
-    let output = Command::new("id").args(arguments).output().expect("`id` is part of every system");
-    let text = String::from_utf8(output.stdout).expect("a number");
-    text.trim().parse().expect("the user postgres comes with the package postgresql-15; run ./check")
-}
-
-fn log(folder: &Path) -> io::Result<String> {
-    Ok(std::fs::read_to_string(folder.join("initdb.log"))?
-        + &std::fs::read_to_string(folder.join("postgres.log"))?)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::Cluster;
-
-    #[test]
-    fn it_speaks_utc_and_sorts_bytewise() {
-        let cluster = Cluster::start();
-        let mut client = cluster.connect();
-        let row = client.query_one("select timestamptz '2013-02-04 05:00:00+02' ::text, 'a' > 'B'", &[]);
-        let row = row.expect("an answer");
-        assert_eq!((row.get::<_, &str>(0), row.get::<_, bool>(1)), ("2013-02-04 03:00:00+00", true));
-        let folder = cluster.folder.clone();
-        drop((client, cluster));
-        assert!(!folder.exists());
+fn program(name: &str, is_root: bool) -> Command {
+    let folder =
+        std::env::var_os("TIDEGATE_POSTGRES_BIN").map_or_else(|| PathBuf::from(PROGRAMS), PathBuf::from);
+    let path: &Path = &folder.join(name);
+    if !is_root {
+        return Command::new(path);
     }
+    // `setpriv` replaces itself by the program, so that the process started is the server's own.
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid=postgres", "--regid=postgres", "--clear-groups", "--pdeathsig=QUIT"]).arg(path);
+    command
+}
+
+/// A port that nobody listens on.
+fn free_port() -> u16 {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
+    listener.local_addr().expect("its address").port()
 }
