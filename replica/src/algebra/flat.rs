@@ -162,7 +162,7 @@ impl Flat {
 
     /// Columns that stand for themselves.
     #[must_use]
-    pub(super) fn identity(types: &[ColumnType]) -> Vec<Column> {
+    pub(crate) fn identity(types: &[ColumnType]) -> Vec<Column> {
         types.iter().enumerate().map(|(index, &ty)| Column { scalar: Scalar::Column(index), ty }).collect()
     }
 }

@@ -5,7 +5,7 @@ use crate::expr::{Condition, Scalar};
 use tidegate_wire::model::Order;
 
 /// Something with column positions in it.
-pub(super) trait Positions: Sized {
+pub(crate) trait Positions: Sized {
     /// Calls `f` with each position read, the domain's included.
     fn read(&self, f: &mut dyn FnMut(usize));
     /// The same with every column replaced.
@@ -96,7 +96,7 @@ impl Positions for Aggregate {
     fn map(&self, f: &mut dyn FnMut(usize) -> Scalar) -> Self {
         Self {
             arguments: self.arguments.map(f),
-            filter: self.filter.map(f),
+            filter: Positions::map(&self.filter, f),
             order: self.order.map(f),
             ..self.clone()
         }
@@ -127,7 +127,7 @@ impl Positions for WindowFunction {
 }
 
 /// The operands of nested ANDs.
-pub(super) fn conjuncts(condition: &Condition, out: &mut Vec<Condition>) {
+pub(crate) fn conjuncts(condition: &Condition, out: &mut Vec<Condition>) {
     match condition {
         Condition::And(operands) => operands.iter().for_each(|operand| conjuncts(operand, out)),
         Condition::Constant(Some(true)) => {}
@@ -136,7 +136,7 @@ pub(super) fn conjuncts(condition: &Condition, out: &mut Vec<Condition>) {
 }
 
 /// The condition that all hold.
-pub(super) fn all(mut conditions: Vec<Condition>) -> Condition {
+pub(crate) fn all(mut conditions: Vec<Condition>) -> Condition {
     match conditions.len() {
         0 => Condition::Constant(Some(true)),
         1 => conditions.remove(0),
