@@ -18,9 +18,10 @@ pub(crate) trait Positions: Sized {
         reads
     }
 
-    /// The same over a row that has the domain's columns before the input's, which is moved by `by` columns.
-    fn behind_domain(&self, by: usize) -> Self {
-        self.map(&mut |position| Scalar::Column(domain_column(position).unwrap_or(position + by)))
+    /// The same over a row that has the domain's columns from `from` on, and the input's from `by` on.
+    fn behind_domain(&self, from: usize, by: usize) -> Self {
+        let place = |position| domain_column(position).map_or(position + by, |column| from + column);
+        self.map(&mut |position| Scalar::Column(place(position)))
     }
 
     /// The same, all positions moved.

@@ -18,19 +18,27 @@ use tidegate_wire::model::{ColumnType, Value};
 #[must_use]
 pub fn unnest(select: &Select) -> Arc<Flat> {
     let types: Vec<ColumnType> = select.slots.iter().map(|(ty, _)| *ty).collect();
-    let domain = Domain::new(Arc::new(Flat::Parameters { types }));
-    Unnester::default().with_domain(&select.rel, &domain)
+    let domain = Domain::new(Arc::new(Flat::Parameters { types }), 0);
+    let none = Arc::new(Flat::Parameters { types: Vec::new() });
+    let mut unnester = Unnester { done: HashMap::new(), none };
+    if select.slots.is_empty() {
+        return unnester.rows(&select.rel, &domain).rel;
+    }
+    unnester.with_domain(&select.rel, &domain)
 }
 
-/// The rows for which a query is evaluated at once.
+/// The rows for which a query is evaluated at once. They begin with the columns of the outer query's domain, so that
+/// whatever depends on the slots has their values in front and the state of one binding can be told from another's.
 struct Domain {
     rel: Arc<Flat>,
     types: Vec<ColumnType>,
+    /// Where the columns that the query itself refers to begin.
+    from: usize,
 }
 
 impl Domain {
-    fn new(rel: Arc<Flat>) -> Self {
-        Self { types: rel.types(), rel }
+    fn new(rel: Arc<Flat>, from: usize) -> Self {
+        Self { types: rel.types(), rel, from }
     }
 
     fn len(&self) -> usize {
@@ -49,10 +57,12 @@ struct Rows {
     depends: bool,
 }
 
-#[derive(Default)]
 struct Unnester {
-    /// Queries that were met before, so that what is shared stays shared. By address, which their owners keep.
-    done: HashMap<(*const Rel, *const Flat), Rows>,
+    /// Queries that were met before, so that what is shared stays shared. By their and the domain's address; both are
+    /// kept, so that no other comes to stand there.
+    done: HashMap<(*const Rel, *const Flat), (Rows, Arc<Rel>, Arc<Flat>)>,
+    /// The domain of what depends on nothing.
+    none: Arc<Flat>,
 }
 
 impl Unnester {
@@ -63,13 +73,21 @@ impl Unnester {
     }
 
     fn rows(&mut self, rel: &Arc<Rel>, domain: &Domain) -> Rows {
-        let key = (Arc::as_ptr(rel), Arc::as_ptr(&domain.rel));
-        if let Some(rows) = self.done.get(&key) {
+        let domain_rel = if reads_domain(rel) { &domain.rel } else { &self.none };
+        let key = (Arc::as_ptr(rel), Arc::as_ptr(domain_rel));
+        if let Some((rows, ..)) = self.done.get(&key) {
             return rows.clone();
         }
+        let kept = (Arc::clone(rel), Arc::clone(domain_rel));
         let rows = self.compute(rel, domain);
-        self.done.insert(key, rows.clone());
+        self.done.insert(key, (rows.clone(), kept.0, kept.1));
         rows
+    }
+
+    /// The rows of what depends on nothing.
+    fn alone(&mut self, rel: &Arc<Rel>) -> Arc<Flat> {
+        let none = Domain::new(Arc::clone(&self.none), 0);
+        self.rows(rel, &none).rel
     }
 
     /// The rows of an input, with the domain in front when `needed`.
@@ -93,7 +111,7 @@ impl Unnester {
                     columns.extend(
                         row.iter()
                             .zip(types)
-                            .map(|(scalar, &ty)| Column { scalar: scalar.behind_domain(m), ty }),
+                            .map(|(scalar, &ty)| Column { scalar: scalar.behind_domain(domain.from, m), ty }),
                     );
                     Arc::new(Flat::Project { input: Arc::clone(&domain.rel), columns: columns.clone() })
                 });
@@ -104,12 +122,12 @@ impl Unnester {
             }
             Rel::Filter { input, condition } => {
                 let input = self.input(input, domain, condition.reads_domain());
-                let condition = condition.behind_domain(offset(&input, m));
+                let condition = condition.behind_domain(domain.from, offset(&input, m));
                 same(&input, Flat::Filter { input: Arc::clone(&input.rel), condition })
             }
             Rel::Project { input, columns } => {
                 let rows = self.input(input, domain, columns.reads_domain());
-                let own = columns.behind_domain(offset(&rows, m));
+                let own = columns.behind_domain(domain.from, offset(&rows, m));
                 let columns = if rows.depends { [domain.columns(), own].concat() } else { own };
                 same(&rows, Flat::Project { input: with_lax_marks(&rows.rel, &columns), columns })
             }
@@ -160,13 +178,13 @@ impl Unnester {
                 let reads = partition.reads_domain() || order.reads_domain();
                 let rows = self.input(input, domain, reads);
                 let by = offset(&rows, m);
-                let partition = apart(&rows, partition.behind_domain(by), domain);
+                let partition = apart(&rows, partition.behind_domain(domain.from, by), domain);
                 same(
                     &rows,
                     Flat::Top {
                         input: Arc::clone(&rows.rel),
                         partition,
-                        order: order.behind_domain(by),
+                        order: order.behind_domain(domain.from, by),
                         offset: *skipped,
                         limit: *limit,
                     },
@@ -176,14 +194,14 @@ impl Unnester {
                 let reads = partition.reads_domain() || order.reads_domain() || functions.reads_domain();
                 let rows = self.input(input, domain, reads);
                 let by = offset(&rows, m);
-                let partition = apart(&rows, partition.behind_domain(by), domain);
+                let partition = apart(&rows, partition.behind_domain(domain.from, by), domain);
                 same(
                     &rows,
                     Flat::Window {
                         input: Arc::clone(&rows.rel),
                         partition,
-                        order: order.behind_domain(by),
-                        functions: functions.behind_domain(by),
+                        order: order.behind_domain(domain.from, by),
+                        functions: functions.behind_domain(domain.from, by),
                     },
                 )
             }
@@ -221,7 +239,7 @@ impl Unnester {
         let domain_at = if left.depends { 0 } else { left_types.len() };
         let joined = condition.map(&mut |position| {
             Scalar::Column(match domain_column(position) {
-                Some(column) => domain_at + column,
+                Some(column) => domain_at + domain.from + column,
                 None if position < left_own => by_left + position,
                 None => left_types.len() + by_right + position - left_own,
             })
@@ -263,11 +281,10 @@ impl Unnester {
         let left = self.outer(input, subquery, tested.reads_domain(), domain);
         let by = offset(&left, domain.len());
         let left_len = left.rel.types().len();
-        let outer: Vec<Column> = subquery.domain.behind_domain(by);
+        let outer: Vec<Column> = subquery.domain.behind_domain(domain.from, by);
         let (right, on, right_by) = match equalities(&subquery.rel) {
             Some((rel, pairs)) => {
-                let none = Domain::new(Arc::new(Flat::Parameters { types: Vec::new() }));
-                let rel = self.rows(&rel, &none).rel;
+                let rel = self.alone(&rel);
                 let types = rel.types();
                 let on = pairs
                     .into_iter()
@@ -280,7 +297,7 @@ impl Unnester {
                 (rel, on, 0)
             }
             None => {
-                let inner = distinct(&left.rel, &outer);
+                let (inner, outer) = distinct(&left, outer, domain);
                 let rel = self.with_domain(&subquery.rel, &inner);
                 let on = outer.iter().enumerate().map(|(at, left)| On {
                     left: left.clone(),
@@ -293,7 +310,7 @@ impl Unnester {
         let own = left_len - by;
         let condition = tested.map(&mut |position| {
             Scalar::Column(match domain_column(position) {
-                Some(column) => column,
+                Some(column) => domain.from + column,
                 None if position < own => by + position,
                 None => left_len + right_by + position - own,
             })
@@ -315,12 +332,12 @@ impl Unnester {
     ) -> Rows {
         let by = offset(left, domain.len());
         let left_types = left.rel.types();
-        let outer: Vec<Column> = subquery.domain.behind_domain(by);
+        let mut outer: Vec<Column> = subquery.domain.behind_domain(domain.from, by);
         let (right, keys) = if outer.is_empty() {
-            let none = Domain::new(Arc::new(Flat::Parameters { types: Vec::new() }));
-            (self.rows(&subquery.rel, &none).rel, 0)
+            (self.alone(&subquery.rel), 0)
         } else {
-            let inner = distinct(&left.rel, &outer);
+            let (inner, all) = distinct(left, outer, domain);
+            outer = all;
             (self.with_domain(&subquery.rel, &inner), inner.len())
         };
         let is_one_row = matches!(&*subquery.rel, Rel::Aggregate { keys, .. } if keys.is_empty());
@@ -333,7 +350,7 @@ impl Unnester {
         let own = left_types.len() - by;
         let joined = condition.map(&mut |position| {
             Scalar::Column(match domain_column(position) {
-                Some(column) => column,
+                Some(column) => domain.from + column,
                 None if position < own => by + position,
                 None => left_types.len() + keys + position - own,
             })
@@ -397,19 +414,19 @@ fn agree(a: usize, b: usize) -> Condition {
     Condition::Not(Box::new(Condition::IsDistinct(Scalar::Column(a), Scalar::Column(b))))
 }
 
-/// The different values that a subquery reads of outer rows.
-fn distinct(left: &Arc<Flat>, outer: &[Column]) -> Domain {
-    Domain::new(Arc::new(Flat::Aggregate {
-        input: Arc::clone(left),
-        keys: outer.to_vec(),
-        aggregates: Vec::new(),
-    }))
+/// The different values that a subquery reads of outer rows, and what each is of the outer row.
+fn distinct(left: &Rows, outer: Vec<Column>, domain: &Domain) -> (Domain, Vec<Column>) {
+    let from = offset(left, domain.len());
+    let keys = if left.depends { [domain.columns(), outer].concat() } else { outer };
+    let input = Arc::clone(&left.rel);
+    let rel = Flat::Aggregate { input, keys: keys.clone(), aggregates: Vec::new() };
+    (Domain::new(Arc::new(rel), from), keys)
 }
 
 fn aggregate(rows: &Rows, keys: &[Column], aggregates: &[Aggregate], domain: &Domain) -> Rows {
     let by = offset(rows, domain.len());
-    let aggregates: Vec<Aggregate> = aggregates.to_vec().behind_domain(by);
-    let own: Vec<Column> = keys.to_vec().behind_domain(by);
+    let aggregates: Vec<Aggregate> = aggregates.to_vec().behind_domain(domain.from, by);
+    let own: Vec<Column> = keys.to_vec().behind_domain(domain.from, by);
     if !rows.depends {
         let input = Arc::clone(&rows.rel);
         return independent(Flat::Aggregate { input, keys: own, aggregates });
