@@ -3,6 +3,7 @@
 
 pub mod algebra;
 pub mod commit_log;
+pub mod dataflow;
 pub mod drain;
 pub mod expr;
 pub mod handle;

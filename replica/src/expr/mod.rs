@@ -34,6 +34,9 @@ pub enum EvalError {
         /// What is wrong.
         problem: &'static str,
     },
+    /// A scalar subquery that yields several rows.
+    #[error("more than one row returned by a subquery used as an expression")]
+    ManyRows,
     /// Reading took longer than the deadline.
     #[error("deadline passed")]
     Deadline,

@@ -17,7 +17,7 @@
 
 mod flip;
 mod group;
-mod read;
+pub(crate) mod read;
 mod step;
 
 pub use read::Budget;

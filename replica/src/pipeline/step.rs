@@ -37,7 +37,7 @@ pub enum StepFault {
 
 impl StepFault {
     /// The fault of an evaluation error, with the row that was noted for it.
-    fn of(error: EvalError, budget: &Budget) -> Self {
+    pub(crate) fn of(error: EvalError, budget: &Budget) -> Self {
         match budget.take_failed() {
             Some((table, key)) => Self::Row { error, table, key },
             None => Self::Eval(error),
