@@ -156,23 +156,20 @@ impl Dataflow {
         Ok(())
     }
 
-    /// Removes a binding and what only it needs.
-    pub fn unbind(&mut self, binding: BindingId, at: &Arc<Snapshot>, budget: &Budget, out: &mut Vec<Change>) {
-        let Some(values) = self.bindings.get(&binding) else { return };
+    /// Removes a binding and what only it needs; how many rows its result had.
+    pub fn unbind(&mut self, binding: BindingId, at: &Arc<Snapshot>, budget: &Budget) -> usize {
+        let Some(values) = self.bindings.get(&binding) else { return 0 };
         let row = Row::from_values(values);
-        if self.bindings.len() > 1 {
-            let changes = self.step(&Delta::empty(Arc::clone(at)), false, vec![(row, -1)], budget);
-            match changes.and_then(|changes| self.results.tell(&self.plan, changes, out)) {
-                Ok(()) => {
-                    self.bindings.remove(&binding);
-                    self.results.unbind(binding);
-                }
-                // What it held cannot be worked out; it is searched for instead.
-                Err(_) => self.discard(binding),
-            }
+        let rows = self.results.rows(binding);
+        let delta = Delta::empty(Arc::clone(at));
+        if self.bindings.len() > 1 && self.step(&delta, false, vec![(row.clone(), -1)], budget).is_ok() {
+            self.bindings.remove(&binding);
+            self.results.unbind(binding, &row);
         } else {
+            // The last one, or one whose state cannot be walked and is searched for instead.
             self.discard(binding);
         }
+        rows
     }
 
     /// What a delta changes, appended to `out`.
@@ -218,15 +215,14 @@ impl Dataflow {
 
     /// Forgets a binding wherever it is: for one whose state cannot be walked, and for the last.
     fn discard(&mut self, binding: BindingId) {
-        let values = self.bindings.remove(&binding);
-        self.results.unbind(binding);
+        let Some(values) = self.bindings.remove(&binding) else { return };
+        self.results.unbind(binding, &Row::from_values(&values));
         if self.bindings.is_empty() {
             self.states = self.plan.nodes.iter().map(|node| State::of(&node.operator)).collect();
             self.results = Results::default();
             self.is_hydrated = false;
             return;
         }
-        let Some(values) = values else { return };
         let mut prefix = Vec::new();
         values.iter().for_each(|value| encode_cell(value.as_ref(), Order::ASC, &mut prefix));
         let slots = self.plan.slots;

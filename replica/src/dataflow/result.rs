@@ -18,6 +18,7 @@ use tidegate_wire::model::{Row, ValueRef};
 pub(super) struct Results {
     bindings: HashMap<KeyBytes, BindingId>,
     numbered: HashMap<BindingId, HashMap<ByBytes, i64>>,
+    rows: HashMap<BindingId, i64>,
 }
 
 impl Results {
@@ -26,16 +27,23 @@ impl Results {
         self.bindings.insert(slot_key(values, values.len()), binding);
     }
 
-    /// A binding goes.
-    pub(super) fn unbind(&mut self, binding: BindingId) {
-        self.bindings.retain(|_, other| *other != binding);
+    /// A binding goes, with its slot values.
+    pub(super) fn unbind(&mut self, binding: BindingId, values: &Row) {
+        self.bindings.remove(&slot_key(values, values.len()));
         self.numbered.remove(&binding);
+        self.rows.remove(&binding);
+    }
+
+    /// How many rows a binding's result has.
+    pub(super) fn rows(&self, binding: BindingId) -> usize {
+        self.rows.get(&binding).map_or(0, |rows| usize::try_from(*rows).unwrap_or(0))
     }
 
     /// Takes over another's bindings.
     pub(super) fn absorb(&mut self, other: Self) {
         self.bindings.extend(other.bindings);
         self.numbered.extend(other.numbered);
+        self.rows.extend(other.rows);
     }
 
     /// Appends what rows that come and go change, each row of the plan's result once.
@@ -44,6 +52,7 @@ impl Results {
         for (row, weight) in rows {
             // A binding that has just gone takes its rows along.
             let Some(&binding) = self.bindings.get(&slot_key(&row, plan.slots)) else { continue };
+            *self.rows.entry(binding).or_default() += weight;
             let shown = plan.result.iter().map(|&column| row.cell(column));
             let (mut from, by, is_numbered) = match plan.identity {
                 Identity::Key(_) => (0, weight, false),
