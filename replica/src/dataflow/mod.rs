@@ -17,6 +17,9 @@ mod single;
 mod top;
 mod window;
 
+#[cfg(test)]
+mod tests;
+
 use crate::{
     expr::EvalError,
     pipeline::{

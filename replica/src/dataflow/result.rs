@@ -1,23 +1,21 @@
 //! From the last operator's rows to changes of bindings' results.
 
-use super::{
-    bag::{Bag, ByBytes},
-    slot_key,
-};
+use super::{bag::Bag, slot_key};
 use crate::{
     pipeline::StepFault,
     plan::{Identity, Plan},
-    store::KeyBytes,
+    store::{KeyBytes, key::row_key},
     worker::{BindingId, Change},
 };
 use hashbrown::HashMap;
 use tidegate_wire::model::{Row, ValueRef};
 
-/// The bindings by their slot values, and how often each numbered row stands.
+/// The bindings by their slot values, and what is known of their rows.
 #[derive(Debug, Default)]
 pub(super) struct Results {
     bindings: HashMap<KeyBytes, BindingId>,
-    numbered: HashMap<BindingId, HashMap<ByBytes, i64>>,
+    /// Of rows without a key, those that are equal, in the order of their numbers.
+    equals: HashMap<BindingId, HashMap<KeyBytes, Vec<Row>>>,
     rows: HashMap<BindingId, i64>,
 }
 
@@ -30,7 +28,7 @@ impl Results {
     /// A binding goes, with its slot values.
     pub(super) fn unbind(&mut self, binding: BindingId, values: &Row) {
         self.bindings.remove(&slot_key(values, values.len()));
-        self.numbered.remove(&binding);
+        self.equals.remove(&binding);
         self.rows.remove(&binding);
     }
 
@@ -42,47 +40,80 @@ impl Results {
     /// Takes over another's bindings.
     pub(super) fn absorb(&mut self, other: Self) {
         self.bindings.extend(other.bindings);
-        self.numbered.extend(other.numbered);
+        self.equals.extend(other.equals);
         self.rows.extend(other.rows);
     }
 
     /// Appends what rows that come and go change, each row of the plan's result once.
     pub(super) fn tell(&mut self, plan: &Plan, rows: Bag, out: &mut Vec<Change>) -> Result<(), StepFault> {
-        let mut entering = Vec::new();
+        let mut touched: HashMap<(BindingId, KeyBytes), Touched> = HashMap::new();
         for (row, weight) in rows {
             // A binding that has just gone takes its rows along.
             let Some(&binding) = self.bindings.get(&slot_key(&row, plan.slots)) else { continue };
             *self.rows.entry(binding).or_default() += weight;
-            let shown = plan.result.iter().map(|&column| row.cell(column));
-            let (mut from, by, is_numbered) = match plan.identity {
-                Identity::Key(_) => (0, weight, false),
-                Identity::Single => (0, weight, true),
-                Identity::Numbered => {
-                    let standing = self.numbered.entry(binding).or_default();
-                    let count = standing.entry(ByBytes(Row::encode(shown.clone()))).or_default();
-                    let from = *count;
-                    *count += weight;
-                    if *count == 0 {
-                        standing.remove(&ByBytes(Row::encode(shown.clone())));
+            let shown = Row::encode(plan.result.iter().map(|&column| row.cell(column)));
+            for _ in 0..weight.abs() {
+                match plan.identity {
+                    Identity::Key(_) => out.push(change(binding, shown.clone(), weight > 0)),
+                    Identity::Single => out.push(change(binding, numbered(&shown, 0), weight > 0)),
+                    Identity::Numbered => {
+                        let columns: Vec<usize> = (0..shown.len()).collect();
+                        let key = row_key(&shown, &columns);
+                        let equals = self.equals.entry(binding).or_default().entry(key.clone()).or_default();
+                        let touched = touched.entry((binding, key)).or_default();
+                        if weight > 0 { touched.add(equals, &shown) } else { touched.remove(equals, &shown) }
                     }
-                    (from, weight, true)
-                }
-            };
-            for _ in 0..by.abs() {
-                // Numbers count from 1; the last one goes first.
-                let number = if by > 0 { from + 1 } else { from };
-                from += by.signum();
-                let number = if plan.identity == Identity::Single { 1 } else { number };
-                let last = is_numbered.then_some(ValueRef::Int8(number));
-                let row = Row::encode(shown.clone().chain(last));
-                if by > 0 {
-                    entering.push(Change { binding, place: 0, old: None, new: Some(row) });
-                } else {
-                    out.push(Change { binding, place: 0, old: Some(row), new: None });
                 }
             }
         }
-        out.append(&mut entering);
+        for ((binding, key), touched) in touched {
+            let Some(groups) = self.equals.get_mut(&binding) else { continue };
+            let equals = groups.get(&key).map_or(&[][..], Vec::as_slice);
+            for (at, before) in touched.0 {
+                let after = equals.get(at);
+                if before.as_ref() != after {
+                    out.extend(before.map(|row| change(binding, numbered(&row, at), false)));
+                    out.extend(after.map(|row| change(binding, numbered(row, at), true)));
+                }
+            }
+            if equals.is_empty() {
+                groups.remove(&key);
+            }
+        }
+        // What goes is told first, so that a key that goes and comes is never there twice.
+        out.sort_by_key(|change| change.new.is_some());
         Ok(())
+    }
+}
+
+fn change(binding: BindingId, row: Row, is_coming: bool) -> Change {
+    let (old, new) = if is_coming { (None, Some(row)) } else { (Some(row), None) };
+    Change { binding, place: 0, old, new }
+}
+
+/// A row with its number among equal ones, which count from 1.
+fn numbered(row: &Row, before: usize) -> Row {
+    let number = i64::try_from(before + 1).unwrap_or(i64::MAX);
+    Row::encode(row.cells().chain([ValueRef::Int8(number)]))
+}
+
+/// Of equal rows, those whose numbers were given to others, as they were before.
+#[derive(Default)]
+struct Touched(HashMap<usize, Option<Row>>);
+
+impl Touched {
+    fn add(&mut self, equals: &mut Vec<Row>, row: &Row) {
+        self.0.entry(equals.len()).or_insert(None);
+        equals.push(row.clone());
+    }
+
+    /// Rows that are equal can still read differently (1.0 and 1.00); the last one takes the number of the one that goes.
+    fn remove(&mut self, equals: &mut Vec<Row>, row: &Row) {
+        let Some(at) = equals.iter().rposition(|other| other == row) else { return };
+        let last = equals.len() - 1;
+        for touched in [at, last] {
+            self.0.entry(touched).or_insert_with(|| Some(equals[touched].clone()));
+        }
+        equals.swap_remove(at);
     }
 }
