@@ -168,4 +168,48 @@ impl Condition {
             Self::IsNull(value) | Self::Matches(value, _) | Self::Truth(value) => value.columns(columns),
         }
     }
+
+    /// Whether the condition reads nothing of a row.
+    pub(super) fn is_constant(&self) -> bool {
+        match self {
+            Self::Constant(_) => true,
+            Self::Exists(_) => false,
+            Self::And(operands) | Self::Or(operands) => operands.iter().all(Self::is_constant),
+            Self::Not(operand) => operand.is_constant(),
+            Self::Compare(_, a, b) | Self::IsDistinct(a, b) | Self::MatchesComputed(a, b, _) => {
+                a.is_constant() && b.is_constant()
+            }
+            Self::In(value, members) => value.is_constant() && members.iter().all(Scalar::is_constant),
+            Self::IsNull(value) | Self::Matches(value, _) | Self::Truth(value) => value.is_constant(),
+        }
+    }
+
+    /// The condition with every column replaced by what `f` gives for its position.
+    #[must_use]
+    pub fn map_columns(&self, f: &mut impl FnMut(usize) -> Scalar) -> Condition {
+        fn all(operands: &[Condition], f: &mut impl FnMut(usize) -> Scalar) -> Vec<Condition> {
+            operands.iter().map(|operand| operand.map_columns(f)).collect()
+        }
+        match self {
+            Self::Constant(_) | Self::Exists(_) => self.clone(),
+            Self::And(operands) => Self::And(all(operands, f)),
+            Self::Or(operands) => Self::Or(all(operands, f)),
+            Self::Not(operand) => Self::Not(Box::new(operand.map_columns(f))),
+            Self::Compare(op, a, b) => Self::Compare(*op, a.map_columns(f), b.map_columns(f)),
+            Self::In(value, members) => {
+                let value = value.map_columns(f);
+                Self::In(value, members.iter().map(|member| member.map_columns(f)).collect())
+            }
+            Self::IsNull(value) => Self::IsNull(value.map_columns(f)),
+            Self::IsDistinct(a, b) => Self::IsDistinct(a.map_columns(f), b.map_columns(f)),
+            Self::Matches(value, pattern) => Self::Matches(value.map_columns(f), pattern.clone()),
+            Self::MatchesComputed(value, pattern, fold_case) => {
+                Self::MatchesComputed(value.map_columns(f), pattern.map_columns(f), *fold_case)
+            }
+            Self::Truth(value) => match value.map_columns(f) {
+                Scalar::Condition(condition) => *condition,
+                value => Self::Truth(value),
+            },
+        }
+    }
 }

@@ -7,6 +7,7 @@ pub mod condition;
 pub mod function;
 pub mod like;
 pub mod scalar;
+pub mod typing;
 
 pub use condition::{Compare, Condition, ExistsProbe};
 pub use function::Function;

@@ -98,4 +98,33 @@ impl Scalar {
             Self::Condition(condition) => condition.columns(columns),
         }
     }
+
+    /// Whether the scalar reads nothing of a row.
+    pub(super) fn is_constant(&self) -> bool {
+        match self {
+            Self::Constant(_) => true,
+            Self::Column(_) => false,
+            Self::Arithmetic(_, left, right) => left.is_constant() && right.is_constant(),
+            Self::Convert(_, operand) => operand.is_constant(),
+            Self::Call(_, arguments) => arguments.iter().all(Self::is_constant),
+            Self::Condition(condition) => condition.is_constant(),
+        }
+    }
+
+    /// The scalar with every column replaced by what `f` gives for its position.
+    #[must_use]
+    pub fn map_columns(&self, f: &mut impl FnMut(usize) -> Scalar) -> Scalar {
+        match self {
+            Self::Constant(value) => Self::Constant(value.clone()),
+            Self::Column(column) => f(*column),
+            Self::Arithmetic(op, left, right) => {
+                Self::Arithmetic(*op, Box::new(left.map_columns(f)), Box::new(right.map_columns(f)))
+            }
+            Self::Convert(ty, operand) => Self::Convert(*ty, Box::new(operand.map_columns(f))),
+            Self::Call(function, arguments) => {
+                Self::Call(*function, arguments.iter().map(|argument| argument.map_columns(f)).collect())
+            }
+            Self::Condition(condition) => Self::Condition(Box::new(condition.map_columns(f))),
+        }
+    }
 }
