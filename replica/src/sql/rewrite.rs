@@ -95,6 +95,12 @@ impl Rewrite for (Scalar, Order) {
     }
 }
 
+impl Rewrite for (Condition, Scalar) {
+    fn rewrite(&self, replace: &mut Replace<'_>) -> Result<Self> {
+        Ok((self.0.rewrite(replace)?, self.1.rewrite(replace)?))
+    }
+}
+
 impl Rewrite for Scalar {
     fn rewrite(&self, replace: &mut Replace<'_>) -> Result<Self> {
         if let Some(replaced) = replace(self)? {
@@ -106,6 +112,10 @@ impl Rewrite for Scalar {
                 Self::Arithmetic(*op, left.rewrite(replace)?, right.rewrite(replace)?)
             }
             Self::Convert(ty, operand) => Self::Convert(*ty, operand.rewrite(replace)?),
+            Self::Case(branches, otherwise) => {
+                Self::Case(branches.rewrite(replace)?, otherwise.rewrite(replace)?)
+            }
+            Self::Coalesce(operands) => Self::Coalesce(operands.rewrite(replace)?),
             Self::Call(function, arguments) => Self::Call(*function, arguments.rewrite(replace)?),
             Self::Condition(condition) => Self::Condition(condition.rewrite(replace)?),
         })
@@ -119,6 +129,7 @@ impl Rewrite for Condition {
             Self::And(operands) => Self::And(operands.rewrite(replace)?),
             Self::Or(operands) => Self::Or(operands.rewrite(replace)?),
             Self::Not(operand) => Self::Not(operand.rewrite(replace)?),
+            Self::Is(operand, truth) => Self::Is(operand.rewrite(replace)?, *truth),
             Self::Compare(op, left, right) => {
                 Self::Compare(*op, left.rewrite(replace)?, right.rewrite(replace)?)
             }
@@ -130,6 +141,10 @@ impl Rewrite for Condition {
             Self::Matches(value, pattern) => Self::Matches(value.rewrite(replace)?, pattern.clone()),
             Self::MatchesComputed(value, pattern, fold_case) => {
                 Self::MatchesComputed(value.rewrite(replace)?, pattern.rewrite(replace)?, *fold_case)
+            }
+            Self::Regex(value, regex) => Self::Regex(value.rewrite(replace)?, regex.clone()),
+            Self::RegexComputed(value, regex, fold_case) => {
+                Self::RegexComputed(value.rewrite(replace)?, regex.rewrite(replace)?, *fold_case)
             }
             Self::Truth(value) => Self::Truth(value.rewrite(replace)?),
         })

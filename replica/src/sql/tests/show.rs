@@ -168,8 +168,11 @@ pub(super) fn scalar(of: &Scalar) -> String {
             format!("{}({})", format!("{function:?}").to_lowercase(), list(arguments, scalar))
         }
         Scalar::Condition(of) => condition(of),
-        #[allow(unreachable_patterns, reason = "tests do not show every scalar")]
-        other => format!("{other:?}"),
+        Scalar::Coalesce(operands) => format!("coalesce({})", list(operands, scalar)),
+        Scalar::Case(branches, otherwise) => {
+            let branches = list(branches, |(when, then)| format!("{}: {}", condition(when), scalar(then)));
+            format!("case({branches}, {})", scalar(otherwise))
+        }
     }
 }
 
@@ -180,6 +183,7 @@ pub(super) fn condition(of: &Condition) -> String {
         Condition::And(all) => format!("and({})", list(all, condition)),
         Condition::Or(any) => format!("or({})", list(any, condition)),
         Condition::Not(of) => format!("not({})", condition(of)),
+        Condition::Is(of, truth) => format!("is({}, {truth:?})", condition(of)),
         Condition::Compare(op, left, right) => {
             let op = match op {
                 Compare::Equal => "=",
