@@ -10,5 +10,6 @@ pub mod handle;
 pub mod pipeline;
 pub mod plan;
 pub mod query;
+pub mod sql;
 pub mod store;
 pub mod worker;

@@ -4,11 +4,13 @@
 //!   that agreement between the two means something.
 //! * [`workload`] makes schemas, rows, commits, queries and subscribers from a seed.
 //! * [`conformance`] reads the recorded nested-query cases, where they are present.
+//! * [`postgres`] starts a private PostgreSQL, whose answers are the measure for SQL.
 //!
 //! Everything is spoken in the JSON forms of the outside interfaces: commits, queries, arguments and results are
 //! [`serde_json::Value`]s. Nothing here starts a thread, reads a clock or does I/O, except `conformance`, which reads
-//! files.
+//! files, and `postgres`.
 
 pub mod conformance;
 pub mod oracle;
+pub mod postgres;
 pub mod workload;

@@ -8,12 +8,12 @@ mod operator;
 mod predicate;
 
 pub use cast::{cast, cast_numeric};
-pub use function::{call, extract};
+pub use function::{call, extract, is_function};
 pub use literal::{number, type_by_name};
 pub use operator::{binary, unary};
 pub use predicate::{between, case, in_list, like, unify};
 
-use super::{Condition, EvalError, ExistsProbe, Scalar};
+use super::{Condition, EvalError, ExistsProbe, Function, Scalar};
 use std::fmt;
 use tidegate_wire::model::{ColumnType, Row, Value};
 
@@ -32,7 +32,8 @@ const JSON: Type = Type::Column(ColumnType::Json);
 pub enum Type {
     /// A column type.
     Column(ColumnType),
-    /// An integer literal or what is computed of such alone: stored as int8, but `sum` of it is int8, not numeric.
+    /// An integer literal, a cast to `integer`, a function such as `length`, or what is computed of such alone: stored as
+    /// int8, but within 32 bits, and `sum` of it is int8, not numeric.
     Int4,
     /// An interval; exists only inside expressions.
     Interval,
@@ -153,8 +154,7 @@ impl Typed {
         }
         let scalar = match (self.ty, ty) {
             (Type::Int4, INT8) => self.scalar,
-            (_, Type::Column(ty)) => fold(Scalar::Convert(ty, Box::new(self.scalar))),
-            _ => self.scalar,
+            _ => fold(Scalar::Convert(ty, Box::new(self.scalar))),
         };
         Ok(Self { scalar, ty })
     }
@@ -184,6 +184,20 @@ impl Type {
         }
     }
 
+    /// The name that PostgreSQL's messages give it.
+    #[must_use]
+    pub fn postgres_name(self) -> &'static str {
+        match self {
+            Self::Column(ColumnType::Bool) => "boolean",
+            Self::Column(ColumnType::Int8) => "bigint",
+            Self::Column(ColumnType::Float8) => "double precision",
+            Self::Column(ColumnType::Timestamptz) => "timestamp with time zone",
+            Self::Column(ty) => ty.name(),
+            Self::Int4 => "integer",
+            Self::Interval => "interval",
+        }
+    }
+
     /// Whether its values are numbers.
     #[must_use]
     pub fn is_number(self) -> bool {
@@ -210,15 +224,17 @@ impl ExistsProbe for NoExists {
     }
 }
 
+/// A function's call.
+fn called(function: Function, arguments: Vec<Scalar>, ty: Type) -> Typed {
+    Typed { scalar: fold(Scalar::Call(function, arguments)), ty }
+}
+
 /// The scalar as a constant where it is one and can be computed; what fails stays, and fails when a row meets it.
 fn fold(scalar: Scalar) -> Scalar {
     if matches!(scalar, Scalar::Constant(_)) || !scalar.is_constant() {
         return scalar;
     }
     let row = Row::from_values(&[]);
-    let value = match scalar.value(&row, &NoExists) {
-        Ok(computed) => computed.as_ref().to_value(),
-        Err(_) => return scalar,
-    };
-    Scalar::Constant(value)
+    let value = scalar.value(&row, &NoExists).map(|computed| computed.as_ref().to_value());
+    value.map_or(scalar, Scalar::Constant)
 }

@@ -1,7 +1,7 @@
 //! Literals and type names of SQL text.
 
 use super::{INT8, NUMERIC, Operand, Type, TypingError};
-use crate::expr::Scalar;
+use crate::expr::{Scalar, cast};
 use std::sync::Arc;
 use tidegate_wire::model::{ColumnType, Numeric, Value};
 
@@ -38,17 +38,5 @@ pub fn type_by_name(name: &str) -> Option<Type> {
 
 /// The value of a quoted literal that takes a type.
 pub(super) fn value(text: &str, ty: Type) -> Result<Value, TypingError> {
-    let wrong = || TypingError::Mismatch(format!("invalid input syntax for type {ty}: \"{text}\""));
-    let Type::Column(column) = ty else { return Err(wrong()) };
-    let json = serde_json::Value::from(text);
-    match column {
-        ColumnType::Bool => text.parse().map(Value::Bool).map_err(|_| wrong()),
-        ColumnType::Int8 => text.trim().parse().map(Value::Int8).map_err(|_| wrong()),
-        ColumnType::Float8 => text.trim().parse().map(Value::Float8).map_err(|_| wrong()),
-        ColumnType::Json => {
-            let json = serde_json::from_str(text).map_err(|_| wrong())?;
-            Value::from_json(column, &json).map_err(|_| wrong())
-        }
-        _ => Value::from_json(column, &json).map_err(|_| wrong()),
-    }
+    cast::from_text(text, ty).map_err(|error| TypingError::Mismatch(error.to_string()))
 }
