@@ -144,8 +144,12 @@ impl Flat {
     #[must_use]
     pub fn types(&self) -> Vec<ColumnType> {
         match self {
-            Self::Parameters { types } | Self::Table { types, .. } | Self::Values { types, .. } => types.clone(),
-            Self::Filter { input, .. } | Self::Single { input, .. } | Self::Top { input, .. } => input.types(),
+            Self::Parameters { types } | Self::Table { types, .. } | Self::Values { types, .. } => {
+                types.clone()
+            }
+            Self::Filter { input, .. } | Self::Single { input, .. } | Self::Top { input, .. } => {
+                input.types()
+            }
             Self::Project { columns, .. } => columns.iter().map(|column| column.ty).collect(),
             Self::Join { left, right, .. } => [left.types(), right.types()].concat(),
             Self::Mark { left, .. } => [left.types(), vec![ColumnType::Bool]].concat(),

@@ -67,7 +67,12 @@ pub fn keyed(rel: &Arc<Flat>) -> Option<Keyed> {
             let (right, on, is_two_valued) = (Arc::clone(right), on.clone(), *is_two_valued);
             let order: Vec<usize> =
                 (0..left_len).chain([types.len() - 1]).chain(left_len..types.len() - 1).collect();
-            reordered(Flat::Mark { left, right, on, condition, is_two_valued }, &types, &order, key.into_iter())
+            reordered(
+                Flat::Mark { left, right, on, condition, is_two_valued },
+                &types,
+                &order,
+                key.into_iter(),
+            )
         }
         Flat::Single { keys, .. } => unchanged((0..*keys).collect()),
         Flat::Aggregate { keys, .. } => unchanged((0..keys.len()).collect()),
@@ -88,7 +93,8 @@ pub fn keyed(rel: &Arc<Flat>) -> Option<Keyed> {
             let own = input.types().len();
             let Keyed { rel: input, key } = keyed(input)?;
             let (partition, order) = (partition.clone(), order.clone());
-            let rel = Flat::Window { input: Arc::clone(&input), partition, order, functions: functions.clone() };
+            let rel =
+                Flat::Window { input: Arc::clone(&input), partition, order, functions: functions.clone() };
             let (all, types) = (input.types().len(), rel.types());
             let order: Vec<usize> = (0..own).chain(all..types.len()).chain(own..all).collect();
             reordered(rel, &types, &order, key.into_iter())

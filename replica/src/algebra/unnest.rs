@@ -10,7 +10,7 @@ use super::{
     flat::{Flat, On},
     positions::{Positions, all, conjuncts},
 };
-use crate::expr::{Compare, Condition, Function, Scalar};
+use crate::expr::{Compare, Condition, Scalar};
 use std::{collections::HashMap, sync::Arc};
 use tidegate_wire::model::{ColumnType, Value};
 
@@ -99,11 +99,9 @@ impl Unnester {
     fn compute(&mut self, rel: &Rel, domain: &Domain) -> Rows {
         let m = domain.len();
         match rel {
-            Rel::Table { table, types, key } => independent(Flat::Table {
-                table: *table,
-                types: types.clone(),
-                key: key.clone(),
-            }),
+            Rel::Table { table, types, key } => {
+                independent(Flat::Table { table: *table, types: types.clone(), key: key.clone() })
+            }
             Rel::Values { types, rows } if rows.iter().any(Positions::reads_domain) => {
                 let mut columns = domain.columns();
                 let inputs = rows.iter().map(|row| {
@@ -258,10 +256,7 @@ impl Unnester {
             .map(|column| {
                 let own = Scalar::Column(domain_at + column);
                 let scalar = if kind == JoinKind::Full {
-                    Scalar::Call(
-                        Function::Coalesce,
-                        vec![own, Scalar::Column(left_types.len() + column)],
-                    )
+                    Scalar::Coalesce(vec![own, Scalar::Column(left_types.len() + column)])
                 } else {
                     own
                 };
@@ -341,11 +336,8 @@ impl Unnester {
             (self.with_domain(&subquery.rel, &inner), inner.len())
         };
         let is_one_row = matches!(&*subquery.rel, Rel::Aggregate { keys, .. } if keys.is_empty());
-        let right = if is_single && !is_one_row {
-            Arc::new(Flat::Single { input: right, keys })
-        } else {
-            right
-        };
+        let right =
+            if is_single && !is_one_row { Arc::new(Flat::Single { input: right, keys }) } else { right };
         let right_types = right.types();
         let own = left_types.len() - by;
         let joined = condition.map(&mut |position| {
@@ -358,8 +350,7 @@ impl Unnester {
         let mut conditions = Vec::new();
         for (at, column) in outer.iter().enumerate() {
             let other = Scalar::Column(left_types.len() + at);
-            conditions
-                .push(Condition::Not(Box::new(Condition::IsDistinct(column.scalar.clone(), other))));
+            conditions.push(Condition::Not(Box::new(Condition::IsDistinct(column.scalar.clone(), other))));
         }
         conjuncts(&joined, &mut conditions);
         let pair = Flat::Join { kind, left: Arc::clone(&left.rel), right, condition: all(conditions) };
@@ -449,7 +440,7 @@ fn aggregate(rows: &Rows, keys: &[Column], aggregates: &[Aggregate], domain: &Do
     for (at, aggregate) in aggregates.iter().enumerate() {
         let value = Scalar::Column(2 * m + at);
         let scalar = if aggregate.function == AggregateFunction::Count {
-            Scalar::Call(Function::Coalesce, vec![value, Scalar::Constant(Value::Int8(0))])
+            Scalar::Coalesce(vec![value, Scalar::Constant(Value::Int8(0))])
         } else {
             value
         };

@@ -89,23 +89,21 @@ impl Total {
                 let value = BigInt::from(value);
                 *sum += if is_square { &value * &value * weight } else { value * weight };
             }
-            (Self::Numeric { sum, scales, special }, ValueRef::Numeric(value)) => {
-                match value.to_numeric() {
-                    Numeric::Finite(value) => {
-                        let scale = value.fractional_digit_count();
-                        let count = scales.entry(scale).or_default();
-                        *count += weight;
-                        if *count == 0 {
-                            scales.remove(&scale);
-                        }
-                        let value = if is_square { &value * &value } else { value };
-                        *sum += value * BigDecimal::from(weight);
+            (Self::Numeric { sum, scales, special }, ValueRef::Numeric(value)) => match value.to_numeric() {
+                Numeric::Finite(value) => {
+                    let scale = value.fractional_digit_count();
+                    let count = scales.entry(scale).or_default();
+                    *count += weight;
+                    if *count == 0 {
+                        scales.remove(&scale);
                     }
-                    Numeric::NaN => special.nan += weight,
-                    Numeric::NegativeInfinity if !is_square => special.negative += weight,
-                    Numeric::Infinity | Numeric::NegativeInfinity => special.infinite += weight,
+                    let value = if is_square { &value * &value } else { value };
+                    *sum += value * BigDecimal::from(weight);
                 }
-            }
+                Numeric::NaN => special.nan += weight,
+                Numeric::NegativeInfinity if !is_square => special.negative += weight,
+                Numeric::Infinity | Numeric::NegativeInfinity => special.infinite += weight,
+            },
             (Self::Float { sum, special }, ValueRef::Float8(value)) => {
                 if value.is_nan() {
                     special.nan += weight;
@@ -309,12 +307,7 @@ fn push_json(value: ValueRef<'_>, out: &mut String) {
 }
 
 /// Variance and standard deviation: from the sums of the numbers and of their squares.
-fn spread(
-    count: i64,
-    sum: &Total,
-    squares: &Total,
-    function: AggregateFunction,
-) -> Result<Value, EvalError> {
+fn spread(count: i64, sum: &Total, squares: &Total, function: AggregateFunction) -> Result<Value, EvalError> {
     use AggregateFunction as F;
     let is_sample = matches!(function, F::StddevSample | F::VarianceSample);
     let is_root = matches!(function, F::StddevSample | F::StddevPop);

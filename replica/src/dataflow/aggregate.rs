@@ -51,9 +51,10 @@ impl Groups {
             for column in 0..keys {
                 encode_cell(row.cell(column), Order::ASC, &mut encoded);
             }
-            let group = self.groups.entry_ref(encoded.as_slice()).or_insert_with(|| {
-                Group::new(Row::encode(row.cells().take(keys)), aggregates)
-            });
+            let group = self
+                .groups
+                .entry_ref(encoded.as_slice())
+                .or_insert_with(|| Group::new(Row::encode(row.cells().take(keys)), aggregates));
             if !std::mem::replace(&mut group.is_touched, true) {
                 touched.push(KeyBytes::from_slice(&encoded));
             }

@@ -158,7 +158,8 @@ impl Group {
                 }
                 if rows.len() > FEW_MAX {
                     let rows = std::mem::take(rows);
-                    *self = Self::Many(rows.into_iter().map(|(row, weight)| (ByBytes(row), weight)).collect());
+                    *self =
+                        Self::Many(rows.into_iter().map(|(row, weight)| (ByBytes(row), weight)).collect());
                 }
             }
             Self::Many(rows) => {

@@ -225,7 +225,10 @@ impl Completion<'_, '_> {
 /// The columns computed from a row.
 pub(super) fn project(columns: &[Scalar], row: &Row) -> Result<Row, EvalError> {
     let is_same = columns.len() == row.len()
-        && columns.iter().enumerate().all(|(at, column)| matches!(column, Scalar::Column(from) if *from == at));
+        && columns
+            .iter()
+            .enumerate()
+            .all(|(at, column)| matches!(column, Scalar::Column(from) if *from == at));
     if is_same {
         return Ok(row.clone());
     }

@@ -22,10 +22,7 @@ mod tests;
 
 use crate::{
     expr::EvalError,
-    pipeline::{
-        Budget, StepFault,
-        read::Reader,
-    },
+    pipeline::{Budget, StepFault, read::Reader},
     plan::{Operator, Plan, Source},
     query::Shape,
     store::{Delta, KeyBytes, Snapshot},
@@ -90,7 +87,14 @@ impl Dataflow {
     #[must_use]
     pub fn new(shape: Arc<Shape>, plan: Arc<Plan>) -> Self {
         let states = plan.nodes.iter().map(|node| State::of(&node.operator)).collect();
-        Self { shape, plan, states, bindings: HashMap::new(), results: Results::default(), is_hydrated: false }
+        Self {
+            shape,
+            plan,
+            states,
+            bindings: HashMap::new(),
+            results: Results::default(),
+            is_hydrated: false,
+        }
     }
 
     /// The shape it maintains.

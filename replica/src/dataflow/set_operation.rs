@@ -20,8 +20,7 @@ impl Counts {
                 let mut key = Vec::new();
                 row.cells().for_each(|cell| encode_cell(cell, Order::ASC, &mut key));
                 let key = KeyBytes::from_slice(&key);
-                let found =
-                    self.rows.entry(key.clone()).or_insert_with(|| (ByBytes(row.clone()), 0, 0));
+                let found = self.rows.entry(key.clone()).or_insert_with(|| (ByBytes(row.clone()), 0, 0));
                 let standing = times(kind, all, found.1, found.2);
                 before.entry(key).or_insert_with(|| (found.0.0.clone(), standing));
                 *(if is_left { &mut found.1 } else { &mut found.2 }) += weight;

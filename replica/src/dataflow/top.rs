@@ -70,13 +70,7 @@ impl Partitions {
 }
 
 /// Appends the shown rows of a partition, with `sign` times their weight.
-fn show(
-    rows: &BTreeMap<KeyBytes, (Row, i64)>,
-    offset: u64,
-    limit: Option<u64>,
-    sign: i64,
-    out: &mut Bag,
-) {
+fn show(rows: &BTreeMap<KeyBytes, (Row, i64)>, offset: u64, limit: Option<u64>, sign: i64, out: &mut Bag) {
     let from = i64::try_from(offset).unwrap_or(i64::MAX);
     let to = limit.map_or(i64::MAX, |limit| from.saturating_add(i64::try_from(limit).unwrap_or(i64::MAX)));
     let mut passed = 0_i64;

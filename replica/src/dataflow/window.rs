@@ -120,7 +120,8 @@ impl Partition<'_> {
             WindowKind::Lag { value, offset, default } => (0..count)
                 .map(|at| {
                     let from = i64::try_from(at).unwrap_or(i64::MAX).checked_sub(*offset);
-                    let row = from.and_then(|from| usize::try_from(from).ok()).and_then(|from| self.rows.get(from));
+                    let row =
+                        from.and_then(|from| usize::try_from(from).ok()).and_then(|from| self.rows.get(from));
                     row.map_or(Ok(default.clone()), |row| evaluate(value, row))
                 })
                 .collect(),

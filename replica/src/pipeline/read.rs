@@ -110,7 +110,11 @@ impl<'s> Reader<'s> {
     }
 
     /// The tree that an access path reads; `None` for a table younger than the snapshot.
-    pub(crate) fn tree(&self, table: TableId, access: &Access) -> Result<Option<Cow<'s, Tree<Row>>>, EvalError> {
+    pub(crate) fn tree(
+        &self,
+        table: TableId,
+        access: &Access,
+    ) -> Result<Option<Cow<'s, Tree<Row>>>, EvalError> {
         let Some(relation) = self.snapshot.table(table) else { return Ok(None) };
         let spec = match access {
             Access::Primary => return Ok(Some(Cow::Borrowed(relation.rows()))),

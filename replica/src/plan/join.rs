@@ -3,7 +3,7 @@
 use super::{Input, Join, Lookup, LookupAccess, Path, Source, Step};
 use crate::{
     algebra::positions::{Positions, all},
-    expr::{Compare, Condition, Scalar},
+    expr::{Compare, Condition, Scalar, typing::Type},
     query::shape::Access,
     store::{IndexSpec, Snapshot, TableId},
 };
@@ -98,7 +98,8 @@ pub(super) fn equality(
 fn type_of(scalar: &Scalar, types: &[ColumnType]) -> Option<ColumnType> {
     match scalar {
         Scalar::Column(at) => types.get(*at).copied(),
-        Scalar::Convert(ty, _) => Some(*ty),
+        Scalar::Convert(Type::Column(ty), _) => Some(*ty),
+        Scalar::Convert(Type::Int4, _) => Some(ColumnType::Int8),
         Scalar::Condition(_) => Some(ColumnType::Bool),
         Scalar::Constant(Value::Int8(_)) => Some(ColumnType::Int8),
         Scalar::Constant(Value::Text(_)) => Some(ColumnType::Text),
@@ -248,7 +249,9 @@ impl<'s> Joiner<'s> {
     fn known_columns(&self, input: usize, visited: &[bool]) -> Vec<Option<usize>> {
         let sides = self.equalities.iter().flat_map(|it| [(&it.left, &it.right), (&it.right, &it.left)]);
         sides
-            .filter(|(own, other)| self.reads(own) == Some(input) && self.reads(other).is_some_and(|it| visited[it]))
+            .filter(|(own, other)| {
+                self.reads(own) == Some(input) && self.reads(other).is_some_and(|it| visited[it])
+            })
             .filter_map(|(own, _)| match own {
                 Scalar::Column(at) => Some(Some(at - self.starts[input])),
                 _ => self.is_node(input).then_some(None),
@@ -262,7 +265,9 @@ impl<'s> Joiner<'s> {
 
     fn size(&self, input: usize) -> usize {
         match &self.inputs[input].source {
-            Source::Table { table, .. } => self.snapshot.table(*table).map_or(0, |relation| relation.rows().len()),
+            Source::Table { table, .. } => {
+                self.snapshot.table(*table).map_or(0, |relation| relation.rows().len())
+            }
             // Nothing is known of it; mostly it is smaller than what it is made of.
             Source::Node(_) => 1,
         }

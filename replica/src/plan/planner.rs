@@ -183,11 +183,9 @@ impl Planner<'_> {
         inputs.push(self.node(&padded));
         if *kind == JoinKind::Full {
             let (l, r) = (left_types.len(), right_types.len());
-            let swapped =
-                condition.map(&mut |at| Scalar::Column(if at < l { at + r } else { at - l }));
+            let swapped = condition.map(&mut |at| Scalar::Column(if at < l { at + r } else { at - l }));
             let padding: Vec<Column> = left_types.iter().copied().map(null).collect();
-            let padded =
-                unmatched(right, left, swapped, [padding, Flat::identity(&right_types)].concat());
+            let padded = unmatched(right, left, swapped, [padding, Flat::identity(&right_types)].concat());
             inputs.push(self.node(&padded));
         }
         Operator::Concat(inputs)
@@ -345,10 +343,8 @@ fn unmatched(side: &Arc<Flat>, other: &Arc<Flat>, condition: Condition, columns:
         is_two_valued: true,
     });
     let mark = Scalar::Column(side.types().len());
-    let filtered = Flat::Filter {
-        input: marked,
-        condition: Condition::Not(Box::new(Condition::Truth(mark))),
-    };
+    let filtered =
+        Flat::Filter { input: marked, condition: Condition::Not(Box::new(Condition::Truth(mark))) };
     Arc::new(Flat::Project { input: Arc::new(filtered), columns })
 }
 

@@ -1,9 +1,6 @@
 //! From a bound select to a shape and its slot values.
 
-use super::{
-    Output, OutputTable, QueryError, QueryErrorKind, Resolved, Shape,
-    shape::Body,
-};
+use super::{Output, OutputTable, QueryError, QueryErrorKind, Resolved, Shape, shape::Body};
 use crate::{
     algebra::{Rel, Select, Subquery},
     plan::{Identity, Operator, Plan, plan},
@@ -110,9 +107,8 @@ fn size(rel: &Arc<Rel>, known: &mut HashMap<*const Rel, u64>) -> u64 {
     if let Some(size) = known.get(&Arc::as_ptr(rel)) {
         return *size;
     }
-    let mut sum = |rels: &[&Arc<Rel>]| {
-        rels.iter().fold(1_u64, |sum, rel| sum.saturating_add(size(rel, known)))
-    };
+    let mut sum =
+        |rels: &[&Arc<Rel>]| rels.iter().fold(1_u64, |sum, rel| sum.saturating_add(size(rel, known)));
     let of = |subquery: &Subquery| Arc::clone(&subquery.rel);
     let own = match &**rel {
         Rel::Table { .. } | Rel::Values { .. } => 1,

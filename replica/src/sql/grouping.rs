@@ -66,7 +66,11 @@ impl Grouping {
     }
 
     /// Like [`Self::over_groups`], for what expressions need below them.
-    pub(super) fn steps_over_groups(&mut self, steps: &mut Steps, reads: &[(usize, String, Place)]) -> Result<()> {
+    pub(super) fn steps_over_groups(
+        &mut self,
+        steps: &mut Steps,
+        reads: &[(usize, String, Place)],
+    ) -> Result<()> {
         steps.rewrite(&mut |place, scalar| self.over_group(scalar, reads, place))
     }
 
@@ -116,12 +120,11 @@ impl Grouping {
 
     /// The keys that each `grouping()` asks about.
     pub(super) fn groupings(&self, groupings: &[(Vec<Scalar>, Place)]) -> Result<Vec<Vec<usize>>> {
-        let key = |scalar: &Scalar, place: &Place| {
-            match self.keys.iter().position(|key| key.scalar == *scalar) {
+        let key =
+            |scalar: &Scalar, place: &Place| match self.keys.iter().position(|key| key.scalar == *scalar) {
                 Some(key) => Ok(key),
                 None => place.bad("the arguments of grouping are expressions of group by"),
-            }
-        };
+            };
         groupings
             .iter()
             .map(|(arguments, place)| arguments.iter().map(|argument| key(argument, place)).collect())
@@ -193,7 +196,8 @@ impl Binder<'_> {
         for expr in exprs {
             let sets = self.element(expr, items, block, grouping)?;
             if grouping.sets.len() * sets.len() > GROUPING_SETS_MAX {
-                return start(expr).bad(format_args!("more than the limit of {GROUPING_SETS_MAX} grouping sets"));
+                return start(expr)
+                    .bad(format_args!("more than the limit of {GROUPING_SETS_MAX} grouping sets"));
             }
             let combined = |set: &Vec<usize>| {
                 sets.iter()
@@ -226,7 +230,8 @@ impl Binder<'_> {
             Expr::Cube(elements) => {
                 let elements = self.composites(elements, items, block, grouping)?;
                 if elements.len() > CUBE_MAX {
-                    return start(expr).bad(format_args!("cube has more than the limit of {CUBE_MAX} elements"));
+                    return start(expr)
+                        .bad(format_args!("cube has more than the limit of {CUBE_MAX} elements"));
                 }
                 let count = elements.len();
                 let set = |bits: usize| {
@@ -238,9 +243,13 @@ impl Binder<'_> {
             Expr::GroupingSets(sets) => {
                 let mut all = Vec::new();
                 for set in sets {
-                    if let [nested @ (Expr::Rollup(_) | Expr::Cube(_) | Expr::GroupingSets(_))] = set.as_slice() {
+                    if let [nested @ (Expr::Rollup(_) | Expr::Cube(_) | Expr::GroupingSets(_))] =
+                        set.as_slice()
+                    {
                         let place = start(nested);
-                        all.extend(self.deeper(|| place, |binder| binder.element(nested, items, block, grouping))?);
+                        all.extend(
+                            self.deeper(|| place, |binder| binder.element(nested, items, block, grouping))?,
+                        );
                     } else {
                         all.push(self.keys(set, items, block, grouping)?);
                     }

@@ -32,7 +32,8 @@ impl Binder<'_> {
             Expr::Between { expr, negated, low, high } => {
                 let terms = vec![self.term(expr, block)?, self.term(low, block)?, self.term(high, block)?];
                 let mut operands = together(terms, Meeting::Same)?.into_iter();
-                let (Some(value), Some(low), Some(high)) = (operands.next(), operands.next(), operands.next())
+                let (Some(value), Some(low), Some(high)) =
+                    (operands.next(), operands.next(), operands.next())
                 else {
                     return place.bad("between takes three operands");
                 };
@@ -60,7 +61,13 @@ impl Binder<'_> {
         Ok(truth(if same { Condition::Not(Box::new(distinct)) } else { distinct }))
     }
 
-    fn distinct<'q>(&mut self, op: &str, left: &'q Expr, right: &'q Expr, block: &mut Block<'q>) -> Result<Typed> {
+    fn distinct<'q>(
+        &mut self,
+        op: &str,
+        left: &'q Expr,
+        right: &'q Expr,
+        block: &mut Block<'q>,
+    ) -> Result<Typed> {
         let place = start(left);
         let terms = vec![self.term(left, block)?, self.term(right, block)?];
         let [left, right] = two(together(terms, Meeting::Same)?);

@@ -34,7 +34,11 @@ fn snapshot() -> Arc<Snapshot> {
     editor.finish(Cv(1)).to
 }
 
-fn bind_with(text: &str, args: Json, declared: Option<&BTreeMap<String, ColumnType>>) -> Result<Select, QueryError> {
+fn bind_with(
+    text: &str,
+    args: Json,
+    declared: Option<&BTreeMap<String, ColumnType>>,
+) -> Result<Select, QueryError> {
     let Json::Object(args) = args else { panic!("args are an object") };
     let claims: Map<String, Json> = [("sub".to_owned(), json!("ann"))].into_iter().collect();
     bind(text, &snapshot(), &Parameters { args: &args, claims: &claims, declared })
@@ -44,7 +48,8 @@ fn bind_with(text: &str, args: Json, declared: Option<&BTreeMap<String, ColumnTy
 fn probe() {
     let file = std::fs::read_to_string("/tmp/probe.sql").unwrap_or_default();
     for line in file.lines().filter(|line| !line.trim().is_empty()) {
-        let args = json!({"p": 7, "q": "x", "list": [1, 2], "none": null, "obj": {"a": 1}, "a.b": 1, "frac": 1.5});
+        let args =
+            json!({"p": 7, "q": "x", "list": [1, 2], "none": null, "obj": {"a": 1}, "a.b": 1, "frac": 1.5});
         match bind_with(line, args, None) {
             Ok(select) => println!("{line}\n   {}", show::select(&select)),
             Err(error) => println!("{line}\n   ! {:?}: {error}", error.kind),
