@@ -6,6 +6,13 @@
 //! scalars refer to the domain's columns as [`domain`] positions, and [`Subquery::domain`] says what of the outer row
 //! each stands for. Parameters are the domain of the whole query.
 
+pub mod flat;
+pub mod key;
+pub(crate) mod positions;
+pub mod unnest;
+
+pub use unnest::unnest;
+
 use crate::{
     expr::{Condition, Scalar},
     store::TableId,

@@ -1,7 +1,7 @@
 //! Arithmetic on numbers, with PostgreSQL's results and errors.
 
-use super::{EvalError, scalar::Arithmetic};
-use bigdecimal::{BigDecimal, RoundingMode, Zero};
+use super::{EvalError, decimal, scalar::Arithmetic};
+use bigdecimal::{RoundingMode, Zero};
 use std::sync::Arc;
 use tidegate_wire::model::{ColumnType, Numeric, Value, ValueRef};
 
@@ -102,16 +102,24 @@ fn compute_numeric(op: Arithmetic, left: &Numeric, right: &Numeric) -> Result<Nu
         (left, right) => return compute_infinite(op, left, right),
     };
     let result = match op {
-        Arithmetic::Add => left + right,
-        Arithmetic::Subtract => left - right,
-        Arithmetic::Multiply => left * right,
+        Arithmetic::Add => decimal::add(left, right)?,
+        Arithmetic::Subtract => decimal::subtract(left, right)?,
+        Arithmetic::Multiply => decimal::multiply(left, right)?,
         Arithmetic::Divide | Arithmetic::Remainder if right.is_zero() => {
             return Err(EvalError::DivisionByZero);
         }
-        Arithmetic::Divide => divide_numeric(left, right),
-        Arithmetic::Remainder => left % right,
+        Arithmetic::Divide => decimal::divide(left, right)?,
+        Arithmetic::Remainder => decimal::remainder(left, right)?,
     };
     Ok(Finite(result))
+}
+
+/// An integer that must fit 32 bits.
+pub(super) fn int4(value: Value) -> Result<Value, EvalError> {
+    match value {
+        Value::Int8(number) if i32::try_from(number).is_err() => Err(EvalError::OutOfRange("integer")),
+        value => Ok(value),
+    }
 }
 
 fn compute_infinite(op: Arithmetic, left: &Numeric, right: &Numeric) -> Result<Numeric, EvalError> {
@@ -134,40 +142,6 @@ fn compute_infinite(op: Arithmetic, left: &Numeric, right: &Numeric) -> Result<N
         Arithmetic::Remainder if r.is_infinite() && l.is_finite() => left.clone(),
         Arithmetic::Remainder => Numeric::NaN,
     })
-}
-
-/// Digits of a quotient: PostgreSQL gives at least 16 significant ones, and never fewer decimals than an operand has.
-fn divide_numeric(left: &BigDecimal, right: &BigDecimal) -> BigDecimal {
-    // A numeric is stored in groups of four decimal digits; `weight` is the power of 10,000 of the first group.
-    fn weight_and_first(value: &BigDecimal) -> (i64, u32) {
-        let (digits, scale) = value.as_bigint_and_exponent();
-        let text = digits.magnitude().to_string();
-        if text == "0" {
-            return (0, 0);
-        }
-        let integer_digits = text.len() as i64 - scale;
-        let weight = (integer_digits - 1).div_euclid(4);
-        let group = (integer_digits - 1).rem_euclid(4) as usize + 1;
-        let first: String = text.chars().chain(std::iter::repeat('0')).take(group).collect();
-        (weight, first.parse().unwrap_or(0))
-    }
-    let ((left_weight, left_first), (right_weight, right_first)) =
-        (weight_and_first(left), weight_and_first(right));
-    let mut quotient_weight = left_weight - right_weight;
-    if left_first <= right_first {
-        quotient_weight -= 1;
-    }
-    let scale = (16 - quotient_weight * 4)
-        .max(left.fractional_digit_count())
-        .max(right.fractional_digit_count())
-        .clamp(0, 1_000);
-    // Enough digits that cutting the quotient off cannot change how it rounds at the scale.
-    let digits = scale + right.fractional_digit_count().max(0) + 4;
-    let (numerator, numerator_scale) =
-        left.with_scale(left.fractional_digit_count().max(0) + digits).into_bigint_and_exponent();
-    let (denominator, denominator_scale) = right.as_bigint_and_exponent();
-    BigDecimal::new(numerator / denominator, numerator_scale - denominator_scale)
-        .with_scale_round(scale, RoundingMode::HalfUp)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Conditions with SQL's three-valued logic: true, false or unknown (`None`).
 
-use super::{EvalError, Pattern, Scalar};
+use super::{EvalError, Pattern, Regex, Scalar};
 use std::cmp::Ordering;
 use tidegate_wire::model::{Row, ValueRef};
 
@@ -54,6 +54,8 @@ pub enum Condition {
     Or(Vec<Condition>),
     /// The opposite; unknown stays unknown.
     Not(Box<Condition>),
+    /// The truth is this one (`is true`, `is unknown`); never unknown.
+    Is(Box<Condition>, Option<bool>),
     /// A comparison; unknown when a side is NULL.
     Compare(Compare, Scalar, Scalar),
     /// The value equals a member.
@@ -66,6 +68,10 @@ pub enum Condition {
     Matches(Scalar, Pattern),
     /// The text matches a computed pattern (with case folded for ILIKE).
     MatchesComputed(Scalar, Scalar, bool),
+    /// A part of the text matches a regular expression known in advance.
+    Regex(Scalar, Regex),
+    /// A part of the text matches a computed regular expression (with case folded for `~*`).
+    RegexComputed(Scalar, Scalar, bool),
     /// A boolean value.
     Truth(Scalar),
     /// The query's EXISTS of that number.
@@ -143,6 +149,20 @@ impl Condition {
                     _ => None,
                 }
             }
+            Self::Is(operand, truth) => Some(operand.test(row, probe)? == *truth),
+            Self::Regex(value, regex) => match value.value(row, probe)?.as_ref() {
+                ValueRef::Text(text) => Some(regex.is_match(text)),
+                _ => None,
+            },
+            Self::RegexComputed(value, pattern, fold_case) => {
+                let (value, pattern) = (value.value(row, probe)?, pattern.value(row, probe)?);
+                match (value.as_ref(), pattern.as_ref()) {
+                    (ValueRef::Text(text), ValueRef::Text(pattern)) => {
+                        Some(Regex::compile(pattern, *fold_case)?.is_match(text))
+                    }
+                    _ => None,
+                }
+            }
             Self::Truth(value) => match value.value(row, probe)?.as_ref() {
                 ValueRef::Bool(truth) => Some(truth),
                 _ => None,
@@ -156,8 +176,11 @@ impl Condition {
         match self {
             Self::Constant(_) | Self::Exists(_) => {}
             Self::And(operands) | Self::Or(operands) => operands.iter().for_each(|o| o.columns(columns)),
-            Self::Not(operand) => operand.columns(columns),
-            Self::Compare(_, a, b) | Self::IsDistinct(a, b) | Self::MatchesComputed(a, b, _) => {
+            Self::Not(operand) | Self::Is(operand, _) => operand.columns(columns),
+            Self::Compare(_, a, b)
+            | Self::IsDistinct(a, b)
+            | Self::MatchesComputed(a, b, _)
+            | Self::RegexComputed(a, b, _) => {
                 a.columns(columns);
                 b.columns(columns);
             }
@@ -165,7 +188,61 @@ impl Condition {
                 value.columns(columns);
                 members.iter().for_each(|m| m.columns(columns));
             }
-            Self::IsNull(value) | Self::Matches(value, _) | Self::Truth(value) => value.columns(columns),
+            Self::IsNull(value) | Self::Matches(value, _) | Self::Regex(value, _) | Self::Truth(value) => {
+                value.columns(columns)
+            }
+        }
+    }
+
+    /// Whether the condition reads nothing of a row.
+    pub(super) fn is_constant(&self) -> bool {
+        match self {
+            Self::Constant(_) => true,
+            Self::Exists(_) => false,
+            Self::And(operands) | Self::Or(operands) => operands.iter().all(Self::is_constant),
+            Self::Not(operand) | Self::Is(operand, _) => operand.is_constant(),
+            Self::Compare(_, a, b)
+            | Self::IsDistinct(a, b)
+            | Self::MatchesComputed(a, b, _)
+            | Self::RegexComputed(a, b, _) => a.is_constant() && b.is_constant(),
+            Self::In(value, members) => value.is_constant() && members.iter().all(Scalar::is_constant),
+            Self::IsNull(value) | Self::Matches(value, _) | Self::Regex(value, _) | Self::Truth(value) => {
+                value.is_constant()
+            }
+        }
+    }
+
+    /// The condition with every column replaced by what `f` gives for its position.
+    #[must_use]
+    pub fn map_columns(&self, f: &mut impl FnMut(usize) -> Scalar) -> Condition {
+        fn all(operands: &[Condition], f: &mut impl FnMut(usize) -> Scalar) -> Vec<Condition> {
+            operands.iter().map(|operand| operand.map_columns(f)).collect()
+        }
+        match self {
+            Self::Constant(_) | Self::Exists(_) => self.clone(),
+            Self::And(operands) => Self::And(all(operands, f)),
+            Self::Or(operands) => Self::Or(all(operands, f)),
+            Self::Not(operand) => Self::Not(Box::new(operand.map_columns(f))),
+            Self::Compare(op, a, b) => Self::Compare(*op, a.map_columns(f), b.map_columns(f)),
+            Self::In(value, members) => {
+                let value = value.map_columns(f);
+                Self::In(value, members.iter().map(|member| member.map_columns(f)).collect())
+            }
+            Self::IsNull(value) => Self::IsNull(value.map_columns(f)),
+            Self::IsDistinct(a, b) => Self::IsDistinct(a.map_columns(f), b.map_columns(f)),
+            Self::Matches(value, pattern) => Self::Matches(value.map_columns(f), pattern.clone()),
+            Self::MatchesComputed(value, pattern, fold_case) => {
+                Self::MatchesComputed(value.map_columns(f), pattern.map_columns(f), *fold_case)
+            }
+            Self::Is(operand, truth) => Self::Is(Box::new(operand.map_columns(f)), *truth),
+            Self::Regex(value, regex) => Self::Regex(value.map_columns(f), regex.clone()),
+            Self::RegexComputed(value, pattern, fold_case) => {
+                Self::RegexComputed(value.map_columns(f), pattern.map_columns(f), *fold_case)
+            }
+            Self::Truth(value) => match value.map_columns(f) {
+                Scalar::Condition(condition) => *condition,
+                value => Self::Truth(value),
+            },
         }
     }
 }

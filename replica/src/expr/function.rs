@@ -1,10 +1,12 @@
-//! SQL's scalar functions.
+//! SQL's scalar functions. Which of them a name and arguments mean is decided in `typing`.
 
-use super::{EvalError, like::fold};
-use bigdecimal::{BigDecimal, RoundingMode, Signed};
-use compact_str::CompactString;
+use super::{
+    EvalError, arithmetic, calendar, cast, datetime, decimal, format, interval::Interval, json_path,
+    like::fold, regex, text,
+};
+use bigdecimal::{BigDecimal, RoundingMode, Signed as _, num_bigint::Sign};
 use std::sync::Arc;
-use tidegate_wire::model::{ColumnType, Numeric, Value, ValueRef};
+use tidegate_wire::model::{Numeric, Value, ValueRef};
 
 /// A function. Its arguments' types are checked when the query is registered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -13,11 +15,17 @@ pub enum Function {
     Lower,
     /// `upper(text)`
     Upper,
+    /// `initcap(text)`
+    Initcap,
     /// `length(text)`: code points
     Length,
-    /// `concat(…)` of anything; NULLs are skipped
+    /// `octet_length(text or bytea)`
+    OctetLength,
+    /// `concat(…)` of texts; NULLs are skipped
     Concat,
-    /// `a || b`; NULL when either is
+    /// `concat_ws(separator, …)` of texts; NULLs are skipped
+    ConcatWith,
+    /// `a || b` of texts or bytes
     Append,
     /// `left(text, n)`; negative drops the last −n
     Left,
@@ -25,288 +33,535 @@ pub enum Function {
     Right,
     /// `substring(text, from[, count])`, from 1
     Substring,
-    /// `trim(text)`: spaces on both sides
+    /// `substring(text from pattern)`
+    SubstringMatching,
+    /// `trim(text[, characters])`: on both sides
     Trim,
-    /// `ltrim(text)`
+    /// `ltrim(text[, characters])`
     TrimStart,
-    /// `rtrim(text)`
+    /// `rtrim(text[, characters])`
     TrimEnd,
     /// `replace(text, from, to)`
     Replace,
+    /// `translate(text, from, to)`
+    Translate,
     /// `strpos(text, part)`: code points from 1, 0 when absent
     Position,
     /// `starts_with(text, prefix)`
     StartsWith,
+    /// `lpad(text, length[, fill])`
+    PadStart,
+    /// `rpad(text, length[, fill])`
+    PadEnd,
+    /// `split_part(text, delimiter, n)`
+    SplitPart,
+    /// `repeat(text, n)`
+    Repeat,
+    /// `reverse(text)`
+    Reverse,
+    /// `ascii(text)`
+    Ascii,
+    /// `chr(code point)`
+    Chr,
+    /// `md5(text or bytea)`
+    Md5,
+    /// A LIKE pattern with another escape character, as one with `\`
+    LikeEscape,
     /// `abs(number)`
     Abs,
+    /// `-number`
+    Negate,
     /// `sign(number)`
     Sign,
-    /// `round(number)`
+    /// `round(number[, places])`
     Round,
     /// `floor(number)`
     Floor,
     /// `ceil(number)`
     Ceil,
-    /// `trunc(number)`
+    /// `trunc(number[, places])`
     Trunc,
-    /// `sqrt(float8)`
+    /// `div(numeric, numeric)`: the whole quotient
+    WholeQuotient,
+    /// `sqrt(number)`
     Sqrt,
-    /// `power(float8, float8)`
+    /// `cbrt(float8)`
+    CubeRoot,
+    /// `exp(number)`
+    Exp,
+    /// `ln(number)`
+    Ln,
+    /// `log(number)` to base 10, `log(base, number)`
+    Log,
+    /// `power(number, number)`
     Power,
-    /// `coalesce(…)`: the first that is not NULL
-    Coalesce,
-    /// `nullif(a, b)`: NULL when they are equal
-    NullIf,
+    /// An integer that must fit 32 bits
+    Int4,
+    /// A numeric as `numeric(precision, scale)`, which are the other arguments
+    Precision,
     /// `greatest(…)`; NULLs are skipped
     Greatest,
     /// `least(…)`; NULLs are skipped
     Least,
-}
-
-/// What a function takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Signature {
-    /// Arguments of these types, of which the last may be left out when `optional`.
-    Fixed {
-        /// The types in order.
-        types: &'static [ColumnType],
-        /// Whether the last is optional.
-        optional: bool,
-        /// The result's type.
-        result: ColumnType,
-    },
-    /// One number; the result has its type (`sign` and the roundings too).
-    Number,
-    /// At least one argument of any types; the result is text.
-    Any,
-    /// At least `min`, at most `max` arguments of one type, which is the result's.
-    Same {
-        /// Fewest.
-        min: usize,
-        /// Most.
-        max: usize,
-    },
+    /// `date_trunc(part, timestamptz)`
+    TruncateMoment,
+    /// `date_trunc(part, interval)`
+    TruncateInterval,
+    /// `extract(part from date)`
+    ExtractDate(datetime::Part),
+    /// `extract(part from timestamptz)`
+    ExtractMoment(datetime::Part),
+    /// `extract(part from interval)`
+    ExtractInterval(datetime::Part),
+    /// `date_part(part, timestamptz)`
+    PartOfMoment,
+    /// `date_part(part, interval)`
+    PartOfInterval,
+    /// `timestamptz + interval`
+    AddInterval,
+    /// `timestamptz - interval`
+    SubtractInterval,
+    /// `timestamptz - timestamptz`, an interval
+    Elapsed,
+    /// `date + days`
+    AddDays,
+    /// `date - days`
+    SubtractDays,
+    /// `date - date` in days
+    DaysBetween,
+    /// `interval + interval`
+    AddIntervals,
+    /// `interval - interval`
+    SubtractIntervals,
+    /// `-interval`
+    NegateInterval,
+    /// `interval * float8`
+    MultiplyInterval,
+    /// `interval / float8`
+    DivideInterval,
+    /// What an interval compares by
+    IntervalOrder,
+    /// An interval's text
+    IntervalText,
+    /// `make_date(year, month, day)`
+    MakeDate,
+    /// `to_timestamp(seconds)`
+    MomentOfEpoch,
+    /// `to_timestamp(text, format)`
+    ParseMoment,
+    /// `to_date(text, format)`
+    ParseDate,
+    /// `to_char(timestamptz, format)`
+    MomentText,
+    /// `to_char(number, format)`
+    NumberText,
+    /// `json -> key` or index
+    JsonMember,
+    /// `json ->> key` or index
+    JsonMemberText,
+    /// `json #> path`
+    JsonPath,
+    /// `json #>> path`
+    JsonPathText,
+    /// `json ? key`
+    JsonHasKey,
+    /// `json @> json`
+    JsonContains,
+    /// `jsonb_array_length(json)`
+    JsonLength,
+    /// `jsonb_typeof(json)`
+    JsonKind,
 }
 
 impl Function {
-    /// The function of a SQL name (lower case), or `None`.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        Some(match name {
-            "lower" => Self::Lower,
-            "upper" => Self::Upper,
-            "length" | "char_length" | "character_length" => Self::Length,
-            "concat" => Self::Concat,
-            "||" => Self::Append,
-            "left" => Self::Left,
-            "right" => Self::Right,
-            "substring" | "substr" => Self::Substring,
-            "trim" | "btrim" => Self::Trim,
-            "ltrim" => Self::TrimStart,
-            "rtrim" => Self::TrimEnd,
-            "replace" => Self::Replace,
-            "strpos" => Self::Position,
-            "starts_with" => Self::StartsWith,
-            "abs" => Self::Abs,
-            "sign" => Self::Sign,
-            "round" => Self::Round,
-            "floor" => Self::Floor,
-            "ceil" | "ceiling" => Self::Ceil,
-            "trunc" => Self::Trunc,
-            "sqrt" => Self::Sqrt,
-            "power" | "pow" => Self::Power,
-            "coalesce" => Self::Coalesce,
-            "nullif" => Self::NullIf,
-            "greatest" => Self::Greatest,
-            "least" => Self::Least,
-            _ => return None,
-        })
-    }
-
-    /// What the function takes and gives.
-    #[must_use]
-    pub fn signature(self) -> Signature {
-        use ColumnType::{Bool, Float8, Int8, Text};
-        let fixed = |types, result| Signature::Fixed { types, optional: false, result };
-        match self {
-            Self::Lower | Self::Upper | Self::Trim | Self::TrimStart | Self::TrimEnd => fixed(&[Text], Text),
-            Self::Length => fixed(&[Text], Int8),
-            Self::Append => fixed(&[Text, Text], Text),
-            Self::Left | Self::Right => fixed(&[Text, Int8], Text),
-            Self::Substring => Signature::Fixed { types: &[Text, Int8, Int8], optional: true, result: Text },
-            Self::Replace => fixed(&[Text, Text, Text], Text),
-            Self::Position => fixed(&[Text, Text], Int8),
-            Self::StartsWith => fixed(&[Text, Text], Bool),
-            Self::Sqrt => fixed(&[Float8], Float8),
-            Self::Power => fixed(&[Float8, Float8], Float8),
-            Self::Abs | Self::Sign | Self::Round | Self::Floor | Self::Ceil | Self::Trunc => {
-                Signature::Number
-            }
-            Self::Concat => Signature::Any,
-            Self::Coalesce | Self::Greatest | Self::Least => Signature::Same { min: 1, max: usize::MAX },
-            Self::NullIf => Signature::Same { min: 2, max: 2 },
-        }
-    }
-
-    /// Computes the function. But for `concat`, `coalesce`, `greatest`, `least` and `nullif`, NULL in gives NULL out.
+    /// Computes the function. But for `concat`, `concat_ws`, `greatest` and `least`, NULL in gives NULL out.
     ///
     /// # Errors
     /// A result outside its type's range, or an argument outside the function's domain.
     pub fn call(self, arguments: &[ValueRef<'_>]) -> Result<Value, EvalError> {
-        match self {
-            Self::Concat => {
+        match (self, arguments) {
+            (Self::Concat, texts) => {
                 let mut out = String::new();
-                arguments.iter().for_each(|argument| push_text(*argument, &mut out));
+                texts.iter().for_each(|value| push_text(*value, &mut out));
                 return Ok(Value::Text(out.into()));
             }
-            Self::Coalesce => {
-                return Ok(arguments.iter().find(|a| !a.is_null()).map_or(Value::Null, |a| a.to_value()));
+            (Self::ConcatWith, [ValueRef::Text(separator), texts @ ..]) => {
+                let (mut out, mut first) = (String::new(), true);
+                for value in texts.iter().filter(|value| !value.is_null()) {
+                    if !first {
+                        out.push_str(separator);
+                    }
+                    first = false;
+                    push_text(*value, &mut out);
+                }
+                return Ok(Value::Text(out.into()));
             }
-            Self::Greatest | Self::Least => {
-                let present = arguments.iter().filter(|a| !a.is_null());
-                let chosen = if self == Self::Greatest {
-                    present.max_by(|a, b| a.compare(**b))
-                } else {
-                    present.min_by(|a, b| a.compare(**b))
-                };
-                return Ok(chosen.map_or(Value::Null, |a| a.to_value()));
-            }
-            Self::NullIf => {
-                let (a, b) = (arguments[0], arguments[1]);
-                let equal = !a.is_null() && !b.is_null() && a.compare(b).is_eq();
-                return Ok(if equal { Value::Null } else { a.to_value() });
+            (Self::Greatest | Self::Least, values) => {
+                let present = values.iter().filter(|value| !value.is_null());
+                // Of equal values the first counts.
+                let chosen = present.reduce(|chosen, value| {
+                    let order = value.compare(*chosen);
+                    let better = if self == Self::Greatest { order.is_gt() } else { order.is_lt() };
+                    if better { value } else { chosen }
+                });
+                return Ok(chosen.map_or(Value::Null, |value| value.to_value()));
             }
             _ => {}
         }
-        if arguments.iter().any(|a| a.is_null()) {
+        if arguments.iter().any(|value| value.is_null()) {
             return Ok(Value::Null);
         }
-        use ValueRef::{Float8, Int8, Text};
-        Ok(match (self, arguments) {
-            (Self::Lower, [Text(t)]) => Value::Text(t.chars().map(fold).collect()),
-            (Self::Upper, [Text(t)]) => Value::Text(t.chars().map(raise).collect()),
-            (Self::Length, [Text(t)]) => Value::Int8(t.chars().count() as i64),
-            (Self::Append, [Text(a), Text(b)]) => Value::Text(compact_str::format_compact!("{a}{b}")),
-            (Self::Left, [Text(t), Int8(n)]) => {
-                let keep = if *n < 0 { t.chars().count() as i64 + n } else { *n };
-                Value::Text(t.chars().take(usize::try_from(keep).unwrap_or(0)).collect())
-            }
-            (Self::Right, [Text(t), Int8(n)]) => {
-                let count = t.chars().count() as i64;
-                let skip = if *n < 0 { n.saturating_neg() } else { count.saturating_sub(*n) };
-                Value::Text(t.chars().skip(usize::try_from(skip).unwrap_or(0)).collect())
-            }
-            (Self::Substring, [Text(t), Int8(from), rest @ ..]) => substring(t, *from, rest)?,
-            (Self::Trim, [Text(t)]) => Value::Text(t.trim_matches(' ').into()),
-            (Self::TrimStart, [Text(t)]) => Value::Text(t.trim_start_matches(' ').into()),
-            (Self::TrimEnd, [Text(t)]) => Value::Text(t.trim_end_matches(' ').into()),
-            (Self::Replace, [Text(t), Text(""), _]) => Value::Text((*t).into()),
-            (Self::Replace, [Text(t), Text(from), Text(to)]) => Value::Text(t.replace(from, to).into()),
-            (Self::Position, [Text(t), Text(part)]) => {
-                Value::Int8(t.find(part).map_or(0, |at| t[..at].chars().count() as i64 + 1))
-            }
-            (Self::StartsWith, [Text(t), Text(prefix)]) => Value::Bool(t.starts_with(prefix)),
-            (Self::Abs, [Int8(v)]) => Value::Int8(v.checked_abs().ok_or(EvalError::OutOfRange("int8"))?),
-            (Self::Sign, [Int8(v)]) => Value::Int8(v.signum()),
-            (Self::Round | Self::Floor | Self::Ceil | Self::Trunc, [Int8(v)]) => Value::Int8(*v),
-            (Self::Abs, [Float8(v)]) => Value::Float8(v.abs()),
-            (Self::Sign, [Float8(v)]) if *v == 0.0 || v.is_nan() => Value::Float8(*v),
-            (Self::Sign, [Float8(v)]) => Value::Float8(v.signum()),
-            (Self::Round, [Float8(v)]) => Value::Float8(v.round_ties_even()),
-            (Self::Floor, [Float8(v)]) => Value::Float8(v.floor()),
-            (Self::Ceil, [Float8(v)]) => Value::Float8(v.ceil()),
-            (Self::Trunc, [Float8(v)]) => Value::Float8(v.trunc()),
-            (Self::Sqrt, [Float8(v)]) if *v < 0.0 => {
-                return Err(EvalError::Argument {
-                    function: "sqrt",
-                    problem: "square root of a negative number",
-                });
-            }
-            (Self::Sqrt, [Float8(v)]) => Value::Float8(v.sqrt()),
-            (Self::Power, [Float8(a), Float8(b)]) => power(*a, *b)?,
-            (_, [ValueRef::Numeric(v)]) => match v.to_numeric() {
-                Numeric::Finite(v) => Value::Numeric(Arc::new(Numeric::Finite(self.call_decimal(&v)))),
-                Numeric::NegativeInfinity if self == Self::Abs => Value::Numeric(Arc::new(Numeric::Infinity)),
-                Numeric::NegativeInfinity if self == Self::Sign => Value::Numeric(Arc::new((-1).into())),
-                Numeric::Infinity if self == Self::Sign => Value::Numeric(Arc::new(1.into())),
-                other => Value::Numeric(Arc::new(other)),
+        let computed = match self.call_of_text(arguments)? {
+            Some(value) => Some(value),
+            None => match self.call_of_moments(arguments)? {
+                Some(value) => Some(value),
+                None => self.call_of_numbers(arguments)?,
             },
-            _ => unreachable!("argument types are checked when a query is registered"),
+        };
+        debug_assert!(computed.is_some(), "argument types are checked when a query is registered: {self:?}");
+        Ok(computed.unwrap_or(Value::Null))
+    }
+
+    /// Functions of texts, bytes and documents.
+    fn call_of_text(self, arguments: &[ValueRef<'_>]) -> Result<Option<Value>, EvalError> {
+        use ValueRef::{Bytea, Int8, Json, Text};
+        Ok(Some(match (self, arguments) {
+            (Self::Lower, [Text(t)]) => Value::Text(t.chars().map(fold).collect()),
+            (Self::Upper, [Text(t)]) => Value::Text(t.chars().map(text::raise).collect()),
+            (Self::Initcap, [Text(t)]) => Value::Text(text::initcap(t)),
+            (Self::Length, [Text(t)]) => Value::Int8(t.chars().count() as i64),
+            (Self::OctetLength, [Text(t)]) => Value::Int8(t.len() as i64),
+            (Self::OctetLength, [Bytea(b)]) => Value::Int8(b.len() as i64),
+            (Self::Append, [Text(a), Text(b)]) => Value::Text(compact_str::format_compact!("{a}{b}")),
+            (Self::Append, [Bytea(a), Bytea(b)]) => Bytea(&[*a, *b].concat()).to_value(),
+            (Self::Left, [Text(t), Int8(n)]) => Value::Text(text::left(t, *n)),
+            (Self::Right, [Text(t), Int8(n)]) => Value::Text(text::right(t, *n)),
+            (Self::Substring, [Text(t), Int8(from)]) => Value::Text(text::substring(t, *from, None)?),
+            (Self::Substring, [Text(t), Int8(from), Int8(count)]) => {
+                Value::Text(text::substring(t, *from, Some(*count))?)
+            }
+            (Self::SubstringMatching, [Text(t), Text(pattern)]) => {
+                regex::substring(t, pattern)?.map_or(Value::Null, |found| Value::Text(found.into()))
+            }
+            (Self::Trim | Self::TrimStart | Self::TrimEnd, [Text(t), characters @ ..]) => {
+                let characters = match characters {
+                    [Text(characters)] => characters,
+                    _ => " ",
+                };
+                let matched = |c: char| characters.contains(c);
+                let mut rest = *t;
+                if self != Self::TrimEnd {
+                    rest = rest.trim_start_matches(matched);
+                }
+                if self != Self::TrimStart {
+                    rest = rest.trim_end_matches(matched);
+                }
+                Value::Text(rest.into())
+            }
+            (Self::Replace, [Text(t), Text(from), Text(to)]) => Value::Text(text::replace(t, from, to)?),
+            (Self::Translate, [Text(t), Text(from), Text(to)]) => Value::Text(text::translate(t, from, to)),
+            (Self::Position, [Text(t), Text(part)]) => Value::Int8(text::position(t, part)),
+            (Self::StartsWith, [Text(t), Text(prefix)]) => Value::Bool(t.starts_with(prefix)),
+            (Self::PadStart | Self::PadEnd, [Text(t), Int8(length), fill @ ..]) => {
+                let fill = match fill {
+                    [Text(fill)] => fill,
+                    _ => " ",
+                };
+                Value::Text(text::pad(t, *length, fill, self == Self::PadEnd)?)
+            }
+            (Self::SplitPart, [Text(t), Text(delimiter), Int8(part)]) => {
+                Value::Text(text::split_part(t, delimiter, *part)?)
+            }
+            (Self::Repeat, [Text(t), Int8(count)]) => Value::Text(text::repeat(t, *count)?),
+            (Self::Reverse, [Text(t)]) => Value::Text(t.chars().rev().collect()),
+            (Self::Ascii, [Text(t)]) => Value::Int8(text::ascii(t)),
+            (Self::Chr, [Int8(code)]) => text::chr(*code)?,
+            (Self::Md5, [Text(t)]) => Value::Text(text::md5(t.as_bytes())),
+            (Self::Md5, [Bytea(b)]) => Value::Text(text::md5(b)),
+            (Self::LikeEscape, [Text(pattern), Text(escape)]) => {
+                Value::Text(text::like_escape(pattern, escape)?)
+            }
+            (Self::JsonMember | Self::JsonMemberText, [Json(json), Text(key)]) => {
+                json_path::member(json, key, self == Self::JsonMemberText)?
+            }
+            (Self::JsonMember | Self::JsonMemberText, [Json(json), Int8(index)]) => {
+                json_path::item(json, *index, self == Self::JsonMemberText)?
+            }
+            (Self::JsonPath | Self::JsonPathText, [Json(json), Text(path)]) => {
+                json_path::at_path(json, path, self == Self::JsonPathText)?
+            }
+            (Self::JsonHasKey, [Json(json), Text(key)]) => Value::Bool(json_path::has_key(json, key)),
+            (Self::JsonContains, [Json(outer), Json(inner)]) => {
+                Value::Bool(json_path::contains(outer, inner))
+            }
+            (Self::JsonLength, [Json(json)]) => json_path::array_length(json)?,
+            (Self::JsonKind, [Json(json)]) => json_path::kind(json),
+            _ => return Ok(None),
+        }))
+    }
+
+    /// Functions of dates, moments and intervals.
+    fn call_of_moments(self, arguments: &[ValueRef<'_>]) -> Result<Option<Value>, EvalError> {
+        use ValueRef::{Bytea, Date, Float8, Int8, Text, Timestamptz};
+        let interval = |value: &ValueRef<'_>| Interval::from_value(*value);
+        Ok(Some(match (self, arguments) {
+            (Self::TruncateMoment, [Text(part), Timestamptz(t)]) => {
+                let part = datetime::part_of(part, "timestamp with time zone")?;
+                Value::Timestamptz(datetime::truncate_moment(part, *t)?)
+            }
+            (Self::TruncateInterval, [Text(part), value]) => {
+                let part = datetime::part_of(part, "interval")?;
+                datetime::truncate_interval(part, interval(value))?.to_value()
+            }
+            (Self::ExtractDate(part), [Date(d)]) => datetime::extract_date(part, *d)?,
+            (Self::ExtractMoment(part), [Timestamptz(t)]) => datetime::extract_moment(part, *t)?,
+            (Self::ExtractInterval(part), [value]) => datetime::extract_interval(part, interval(value))?,
+            (Self::PartOfMoment, [Text(part), Timestamptz(t)]) => {
+                let part = datetime::part_of(part, "timestamp with time zone")?;
+                to_float8(datetime::extract_moment(part, *t)?)?
+            }
+            (Self::PartOfInterval, [Text(part), value]) => {
+                let part = datetime::part_of(part, "interval")?;
+                to_float8(datetime::extract_interval(part, interval(value))?)?
+            }
+            (Self::AddInterval, [Timestamptz(t), value]) => {
+                Value::Timestamptz(datetime::add_interval(*t, interval(value))?)
+            }
+            (Self::SubtractInterval, [Timestamptz(t), value]) => {
+                Value::Timestamptz(datetime::add_interval(*t, interval(value).negate()?)?)
+            }
+            (Self::Elapsed, [Timestamptz(to), Timestamptz(from)]) => Interval::between(*from, *to).to_value(),
+            (Self::AddDays, [Date(d), Int8(days)]) => {
+                Value::Date(calendar::date(i64::from(*d).saturating_add(*days))?)
+            }
+            (Self::SubtractDays, [Date(d), Int8(days)]) => {
+                Value::Date(calendar::date(i64::from(*d).saturating_sub(*days))?)
+            }
+            (Self::DaysBetween, [Date(a), Date(b)]) => Value::Int8(i64::from(*a) - i64::from(*b)),
+            (Self::AddIntervals, [a, b]) => interval(a).plus(interval(b))?.to_value(),
+            (Self::SubtractIntervals, [a, b]) => interval(a).plus(interval(b).negate()?)?.to_value(),
+            (Self::NegateInterval, [value]) => interval(value).negate()?.to_value(),
+            (Self::MultiplyInterval, [value @ Bytea(_), Float8(factor)]) => {
+                interval(value).multiply(*factor)?.to_value()
+            }
+            (Self::DivideInterval, [value @ Bytea(_), Float8(divisor)]) => {
+                interval(value).divide(*divisor)?.to_value()
+            }
+            (Self::IntervalOrder, [value]) => interval(value).order(),
+            (Self::IntervalText, [value]) => Value::Text(cast::interval_text(*value).into()),
+            (Self::MakeDate, [Int8(year), Int8(month), Int8(day)]) => {
+                Value::Date(datetime::make_date(*year, *month, *day)?)
+            }
+            (Self::MomentOfEpoch, [Float8(seconds)]) => {
+                Value::Timestamptz(datetime::moment_of_epoch(*seconds)?)
+            }
+            (Self::ParseMoment, [Text(t), Text(format)]) => {
+                Value::Timestamptz(format::parse_moment(t, format)?)
+            }
+            (Self::ParseDate, [Text(t), Text(format)]) => cast::date_of(format::parse_moment(t, format)?)?,
+            (Self::MomentText, [Timestamptz(t), Text(format)]) => {
+                Value::Text(format::moment_text(*t, format)?.into())
+            }
+            _ => return Ok(None),
+        }))
+    }
+
+    /// Functions of numbers.
+    fn call_of_numbers(self, arguments: &[ValueRef<'_>]) -> Result<Option<Value>, EvalError> {
+        use ValueRef::{Float8, Int8, Text};
+        let bigint = EvalError::OutOfRange("bigint");
+        Ok(Some(match (self, arguments) {
+            (Self::Abs, [Int8(v)]) => Value::Int8(v.checked_abs().ok_or(bigint)?),
+            (Self::Negate, [Int8(v)]) => Value::Int8(v.checked_neg().ok_or(bigint)?),
+            (Self::Int4, [Int8(v)]) => arithmetic::int4(Value::Int8(*v))?,
+            (Self::NumberText, [number, Text(format)]) => {
+                let text = format::number_text(format, |decimals| number_text(*number, decimals))?;
+                Value::Text(text.into())
+            }
+            (Self::Precision, [value, Int8(precision), Int8(scale)]) => {
+                cast::to_precision(*value, *precision as u32, *scale as i32)?
+            }
+            (_, [Float8(v)]) => Value::Float8(self.call_float8(*v)?),
+            (Self::Power, [Float8(base), Float8(exponent)]) => Value::Float8(power(*base, *exponent)?),
+            (_, [ValueRef::Numeric(v), rest @ ..]) => {
+                let second = match rest {
+                    [ValueRef::Numeric(v)] => Some(v.to_numeric()),
+                    [Int8(v)] => Some(Numeric::from(*v)),
+                    _ => None,
+                };
+                Value::Numeric(Arc::new(self.call_numeric(v.to_numeric(), second)?))
+            }
+            _ => return Ok(None),
+        }))
+    }
+
+    fn call_float8(self, v: f64) -> Result<f64, EvalError> {
+        let checked = |result: f64| {
+            let overflowed = result.is_infinite() && v.is_finite();
+            if overflowed { Err(EvalError::OutOfRange("float8")) } else { Ok(result) }
+        };
+        Ok(match self {
+            Self::Abs => v.abs(),
+            Self::Negate => -v,
+            Self::Sign if v == 0.0 => 0.0,
+            Self::Sign if v.is_nan() => v,
+            Self::Sign => v.signum(),
+            Self::Round => v.round_ties_even(),
+            Self::Floor => v.floor(),
+            Self::Ceil => v.ceil(),
+            Self::Trunc => v.trunc(),
+            Self::CubeRoot => v.cbrt(),
+            Self::Sqrt if v < 0.0 => {
+                return argument("sqrt", "cannot take square root of a negative number");
+            }
+            Self::Sqrt => v.sqrt(),
+            Self::Exp => {
+                let result = checked(v.exp())?;
+                if result == 0.0 && v.is_finite() {
+                    return Err(EvalError::OutOfRange("float8"));
+                }
+                result
+            }
+            Self::Ln | Self::Log if v == 0.0 => return argument("ln", "cannot take logarithm of zero"),
+            Self::Ln | Self::Log if v < 0.0 => {
+                return argument("ln", "cannot take logarithm of a negative number");
+            }
+            Self::Ln => v.ln(),
+            _ => v.log10(),
         })
     }
 
-    fn call_decimal(self, value: &BigDecimal) -> BigDecimal {
-        match self {
-            Self::Abs => value.abs(),
-            Self::Sign => value.signum(),
-            Self::Round => value.with_scale_round(0, RoundingMode::HalfUp),
-            Self::Floor => value.with_scale_round(0, RoundingMode::Floor),
-            Self::Ceil => value.with_scale_round(0, RoundingMode::Ceiling),
-            _ => value.with_scale_round(0, RoundingMode::Down),
-        }
-    }
-}
-
-/// Upper case by Unicode's simple mapping, one code point for one, as PostgreSQL's `C.UTF-8` maps.
-fn raise(c: char) -> char {
-    let mut upper = c.to_uppercase();
-    match (upper.next(), upper.next()) {
-        (Some(one), None) => one,
-        // Greek letters with an iota below have a full upper case of two code points beside their simple one.
-        _ => match c {
-            '\u{1f80}'..='\u{1f87}' | '\u{1f90}'..='\u{1f97}' | '\u{1fa0}'..='\u{1fa7}' => {
-                char::from_u32(c as u32 + 8).unwrap_or(c)
+    fn call_numeric(self, v: Numeric, second: Option<Numeric>) -> Result<Numeric, EvalError> {
+        use Numeric::{Finite, NaN};
+        let value = match (v, &second) {
+            (NaN, _) | (_, Some(NaN)) if !matches!(self, Self::Power) => return Ok(NaN),
+            (Finite(value), _) => value,
+            (v, second) => return self.call_not_finite(v, second.clone()),
+        };
+        let places = match &second {
+            None => 0,
+            Some(Finite(places)) if matches!(self, Self::Round | Self::Trunc) => {
+                places.to_string().parse().unwrap_or(0)
             }
-            '\u{1fb3}' | '\u{1fc3}' | '\u{1ff3}' => char::from_u32(c as u32 + 9).unwrap_or(c),
-            _ => c,
-        },
+            Some(_) => 0,
+        };
+        Ok(Finite(match (self, second) {
+            (Self::Abs, _) => value.abs(),
+            (Self::Negate, _) => -value,
+            (Self::Sign, _) => value.signum().with_scale(0),
+            (Self::Round, _) => decimal::round(&value, places)?,
+            (Self::Trunc, _) => decimal::truncate(&value, places)?,
+            (Self::Floor, _) => value.with_scale_round(0, RoundingMode::Floor),
+            (Self::Ceil, _) => value.with_scale_round(0, RoundingMode::Ceiling),
+            (Self::Sqrt, _) if value.sign() == Sign::Minus => {
+                return argument("sqrt", "cannot take square root of a negative number");
+            }
+            (Self::Sqrt, _) => decimal::sqrt(&value)?,
+            (Self::Exp, _) => decimal::exp(&value)?,
+            (Self::Ln | Self::Log, _) if value.sign() == Sign::NoSign => {
+                return argument("ln", "cannot take logarithm of zero");
+            }
+            (Self::Ln | Self::Log, _) if value.sign() == Sign::Minus => {
+                return argument("ln", "cannot take logarithm of a negative number");
+            }
+            (Self::Ln, _) => decimal::ln(&value)?,
+            (Self::Log, None) => decimal::log(&BigDecimal::from(10), &value)?,
+            (Self::Log, Some(Finite(number))) => match number.sign() {
+                Sign::NoSign => return argument("log", "cannot take logarithm of zero"),
+                Sign::Minus => return argument("log", "cannot take logarithm of a negative number"),
+                Sign::Plus => decimal::log(&value, &number)?,
+            },
+            (Self::WholeQuotient, Some(Finite(divisor))) => {
+                if divisor.sign() == Sign::NoSign {
+                    return Err(EvalError::DivisionByZero);
+                }
+                decimal::whole_quotient(&value, &divisor)?
+            }
+            (Self::Power, Some(Finite(exponent))) => decimal::power(&value, &exponent)?,
+            (_, Some(second)) => return self.call_not_finite(Finite(value), Some(second)),
+            (_, None) => return Ok(Finite(value)),
+        }))
+    }
+
+    /// With NaN or an infinity among the arguments: what doubles give, which agree but for their kinds of zero.
+    fn call_not_finite(self, v: Numeric, second: Option<Numeric>) -> Result<Numeric, EvalError> {
+        let double = |v: &Numeric| v.to_string().parse::<f64>().unwrap_or(f64::NAN);
+        let first = double(&v);
+        let result = match (self, &second) {
+            (Self::Power, Some(exponent)) => power(first, double(exponent))?,
+            (Self::WholeQuotient, Some(divisor)) => {
+                let divisor = double(divisor);
+                if divisor == 0.0 {
+                    return Err(EvalError::DivisionByZero);
+                }
+                (first / divisor).trunc()
+            }
+            (Self::Log, Some(number)) => {
+                let number = double(number);
+                if first <= 0.0 || number <= 0.0 {
+                    return argument("log", "cannot take logarithm of a negative number");
+                }
+                number.ln() / first.ln()
+            }
+            (Self::Exp, _) => first.exp(),
+            _ => self.call_float8(first)?,
+        };
+        Ok(if result == 0.0 { Numeric::from(0) } else { Numeric::from(result) })
     }
 }
 
+fn argument<T>(function: &'static str, problem: &'static str) -> Result<T, EvalError> {
+    Err(EvalError::Argument { function, problem })
+}
+
+fn to_float8(value: Value) -> Result<Value, EvalError> {
+    arithmetic::convert(value.as_ref(), tidegate_wire::model::ColumnType::Float8)
+}
+
+/// As `concat` writes it, which says `t` for true.
 fn push_text(value: ValueRef<'_>, out: &mut String) {
     match value {
-        ValueRef::Null => {}
-        ValueRef::Bool(v) => out.push(if v { 't' } else { 'f' }),
-        value => match value.to_json() {
-            serde_json::Value::String(text) => out.push_str(&text),
-            other => out.push_str(&other.to_string()),
-        },
+        ValueRef::Bool(truth) => out.push(if truth { 't' } else { 'f' }),
+        ValueRef::Text(text) => out.push_str(text),
+        value => out.push_str(&cast::text_of(value)),
     }
 }
 
-fn substring(text: &str, from: i64, rest: &[ValueRef<'_>]) -> Result<Value, EvalError> {
-    let end = match rest {
-        [ValueRef::Int8(count)] if *count < 0 => {
-            return Err(EvalError::Argument {
-                function: "substring",
-                problem: "negative length not allowed",
-            });
+/// The number with so many decimals, for `to_char`.
+fn number_text(value: ValueRef<'_>, decimals: usize) -> Result<format::NumberText, EvalError> {
+    let text = match value {
+        ValueRef::Float8(v) if v.is_finite() => {
+            // A double has 15 digits that mean something.
+            let whole = format!("{:.0}", v.abs()).len();
+            let decimals = decimals.min(15_usize.saturating_sub(whole));
+            format!("{v:.decimals$}")
         }
-        [ValueRef::Int8(count)] => from.saturating_add(*count),
-        _ => i64::MAX,
+        ValueRef::Int8(v) => v.to_string(),
+        ValueRef::Numeric(v) => match v.to_numeric() {
+            Numeric::Finite(v) => decimal::round(&v, decimals as i64)?.to_plain_string(),
+            _ => return Err(EvalError::Format("NaN and infinity have no digits".to_owned())),
+        },
+        _ => return Err(EvalError::Format("NaN and infinity have no digits".to_owned())),
     };
-    let start = from.max(1);
-    let count = usize::try_from(end.saturating_sub(start)).unwrap_or(0);
-    let skip = usize::try_from(start - 1).unwrap_or(usize::MAX);
-    Ok(Value::Text(text.chars().skip(skip).take(count).collect::<CompactString>()))
+    let unsigned = text.strip_prefix('-').unwrap_or(&text);
+    let (whole, fraction) = unsigned.split_once('.').unwrap_or((unsigned, ""));
+    Ok(format::NumberText {
+        negative: text.starts_with('-'),
+        whole: whole.to_owned(),
+        fraction: fraction.to_owned(),
+    })
 }
 
-fn power(base: f64, exponent: f64) -> Result<Value, EvalError> {
+fn power(base: f64, exponent: f64) -> Result<f64, EvalError> {
     if base == 0.0 && exponent < 0.0 {
-        return Err(EvalError::Argument {
-            function: "power",
-            problem: "zero raised to a negative power is undefined",
-        });
+        return argument("power", "zero raised to a negative power is undefined");
     }
     if base < 0.0 && exponent.is_finite() && exponent.fract() != 0.0 {
-        return Err(EvalError::Argument {
-            function: "power",
-            problem: "a negative number raised to a non-integer power yields a complex result",
-        });
+        return argument("power", "a negative number raised to a non-integer power yields a complex result");
     }
     let result = base.powf(exponent);
-    if result.is_infinite() && base.is_finite() && exponent.is_finite() {
+    if base.is_finite() && exponent.is_finite() && (result.is_infinite() || (result == 0.0 && base != 0.0)) {
         return Err(EvalError::OutOfRange("float8"));
     }
-    Ok(Value::Float8(result))
+    Ok(result)
 }

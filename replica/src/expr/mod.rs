@@ -3,14 +3,26 @@
 //! overflow, a malformed pattern.
 
 pub mod arithmetic;
+pub mod calendar;
+pub mod cast;
 pub mod condition;
+pub mod datetime;
+pub mod decimal;
+pub mod format;
 pub mod function;
+pub mod interval;
+pub mod json_path;
 pub mod like;
+pub mod regex;
 pub mod scalar;
+pub mod text;
+pub mod typing;
 
 pub use condition::{Compare, Condition, ExistsProbe};
 pub use function::Function;
+pub use interval::Interval;
 pub use like::Pattern;
+pub use regex::Regex;
 pub use scalar::Scalar;
 
 /// Why an expression has no value for a row.
@@ -33,6 +45,66 @@ pub enum EvalError {
         /// What is wrong.
         problem: &'static str,
     },
+    /// A scalar subquery that yields several rows.
+    #[error("more than one row returned by a subquery used as an expression")]
+    ManyRows,
+    /// A numeric beyond its limit of digits.
+    #[error("value overflows numeric format")]
+    NumericOverflow,
+    /// A numeric that does not fit its declared precision.
+    #[error("numeric field overflow: precision {precision}, scale {scale}")]
+    NumericField {
+        /// Digits.
+        precision: u32,
+        /// Of these after the point.
+        scale: i32,
+    },
+    /// A text that is not one of a type.
+    #[error("invalid input syntax for type {ty}: \"{text}\"")]
+    InvalidText {
+        /// The type's name in PostgreSQL.
+        ty: &'static str,
+        /// The text.
+        text: String,
+    },
+    /// A text whose number is outside its type's range.
+    #[error("value \"{text}\" is out of range for type {ty}")]
+    TextOutOfRange {
+        /// The type's name in PostgreSQL.
+        ty: &'static str,
+        /// The text.
+        text: String,
+    },
+    /// A text that has the form of a date, time or interval, but not its values.
+    #[error("{what} field value out of range: \"{text}\"")]
+    FieldOutOfRange {
+        /// What it should be.
+        what: &'static str,
+        /// The text.
+        text: String,
+    },
+    /// A unit or field that a type of date or time does not have.
+    #[error("unit \"{unit}\" not supported for type {ty}")]
+    Unit {
+        /// The unit.
+        unit: String,
+        /// The type's name in PostgreSQL.
+        ty: &'static str,
+    },
+    /// A JSON document of another kind than the type it is cast to.
+    #[error("cannot cast jsonb {kind} to type {ty}")]
+    CastOfJson {
+        /// The document's kind.
+        kind: &'static str,
+        /// The type's name in PostgreSQL.
+        ty: &'static str,
+    },
+    /// A regular expression that cannot be used.
+    #[error("invalid regular expression: {0}")]
+    Regex(String),
+    /// A format that `to_char`, `to_date` and the like do not know.
+    #[error("unsupported format: {0}")]
+    Format(String),
     /// Reading took longer than the deadline.
     #[error("deadline passed")]
     Deadline,

@@ -1,6 +1,6 @@
 //! Scalars: what conditions compare.
 
-use super::{Condition, EvalError, ExistsProbe, Function, arithmetic};
+use super::{Condition, EvalError, ExistsProbe, Function, arithmetic, cast, typing::Type};
 use tidegate_wire::model::{Row, Value, ValueRef};
 
 /// The arithmetic operators.
@@ -27,8 +27,12 @@ pub enum Scalar {
     Column(usize),
     /// An arithmetic operation on two numbers of one type.
     Arithmetic(Arithmetic, Box<Scalar>, Box<Scalar>),
-    /// A number as one of another type.
-    Convert(tidegate_wire::model::ColumnType, Box<Scalar>),
+    /// A value as one of another type.
+    Convert(Type, Box<Scalar>),
+    /// The result of the first branch whose condition is true, else the last scalar.
+    Case(Vec<(Condition, Scalar)>, Box<Scalar>),
+    /// The first that is not NULL.
+    Coalesce(Vec<Scalar>),
     /// A function's value.
     Call(Function, Vec<Scalar>),
     /// A condition's truth; unknown is NULL.
@@ -68,7 +72,24 @@ impl Scalar {
                 Computed::Owned(arithmetic::compute(*op, left.as_ref(), right.as_ref())?)
             }
             Self::Convert(ty, operand) => {
-                Computed::Owned(arithmetic::convert(operand.value(row, probe)?.as_ref(), *ty)?)
+                Computed::Owned(cast::convert(operand.value(row, probe)?.as_ref(), *ty)?)
+            }
+            Self::Case(branches, otherwise) => {
+                for (condition, result) in branches {
+                    if condition.test(row, probe)? == Some(true) {
+                        return result.value(row, probe);
+                    }
+                }
+                otherwise.value(row, probe)?
+            }
+            Self::Coalesce(operands) => {
+                for operand in operands {
+                    let value = operand.value(row, probe)?;
+                    if !value.as_ref().is_null() {
+                        return Ok(value);
+                    }
+                }
+                Computed::Owned(Value::Null)
             }
             Self::Call(function, arguments) => {
                 let values = arguments
@@ -94,8 +115,62 @@ impl Scalar {
                 right.columns(columns);
             }
             Self::Convert(_, operand) => operand.columns(columns),
-            Self::Call(_, arguments) => arguments.iter().for_each(|a| a.columns(columns)),
+            Self::Case(branches, otherwise) => {
+                for (condition, result) in branches {
+                    condition.columns(columns);
+                    result.columns(columns);
+                }
+                otherwise.columns(columns);
+            }
+            Self::Call(_, operands) | Self::Coalesce(operands) => {
+                operands.iter().for_each(|operand| operand.columns(columns));
+            }
             Self::Condition(condition) => condition.columns(columns),
+        }
+    }
+
+    /// Whether the scalar reads nothing of a row.
+    pub(super) fn is_constant(&self) -> bool {
+        match self {
+            Self::Constant(_) => true,
+            Self::Column(_) => false,
+            Self::Arithmetic(_, left, right) => left.is_constant() && right.is_constant(),
+            Self::Convert(_, operand) => operand.is_constant(),
+            Self::Case(branches, otherwise) => {
+                otherwise.is_constant()
+                    && branches
+                        .iter()
+                        .all(|(condition, result)| condition.is_constant() && result.is_constant())
+            }
+            Self::Call(_, operands) | Self::Coalesce(operands) => operands.iter().all(Self::is_constant),
+            Self::Condition(condition) => condition.is_constant(),
+        }
+    }
+
+    /// The scalar with every column replaced by what `f` gives for its position.
+    #[must_use]
+    pub fn map_columns(&self, f: &mut impl FnMut(usize) -> Scalar) -> Scalar {
+        match self {
+            Self::Constant(value) => Self::Constant(value.clone()),
+            Self::Column(column) => f(*column),
+            Self::Arithmetic(op, left, right) => {
+                Self::Arithmetic(*op, Box::new(left.map_columns(f)), Box::new(right.map_columns(f)))
+            }
+            Self::Convert(ty, operand) => Self::Convert(*ty, Box::new(operand.map_columns(f))),
+            Self::Case(branches, otherwise) => {
+                let branches = branches
+                    .iter()
+                    .map(|(condition, result)| (condition.map_columns(f), result.map_columns(f)))
+                    .collect();
+                Self::Case(branches, Box::new(otherwise.map_columns(f)))
+            }
+            Self::Coalesce(operands) => {
+                Self::Coalesce(operands.iter().map(|operand| operand.map_columns(f)).collect())
+            }
+            Self::Call(function, arguments) => {
+                Self::Call(*function, arguments.iter().map(|argument| argument.map_columns(f)).collect())
+            }
+            Self::Condition(condition) => Self::Condition(Box::new(condition.map_columns(f))),
         }
     }
 }

@@ -8,7 +8,8 @@ use super::{
 };
 use crate::{
     drain::Control,
-    query::{Parameters, QueryError, QueryErrorKind, resolve},
+    query::{Parameters, QueryError, QueryErrorKind, resolve, resolve_select},
+    sql,
     worker::{Fault, FaultCause},
 };
 use serde_json::{Map, Value as Json};
@@ -57,21 +58,20 @@ impl Inner {
         claims: &Map<String, Json>,
         named: Option<&NamedQuery>,
     ) -> Result<PreparedQuery, QueryError> {
-        let json = match source {
-            QuerySource::Query(json) => json,
-            QuerySource::Sql(_) => {
-                let message = "queries in SQL are not supported by this version; give the query as JSON";
-                return Err(QueryError::new(QueryErrorKind::BadQuery, message));
+        let parameters = Parameters { args, claims, declared: named.map(|named| &named.args) };
+        let snapshot = self.store.snapshot();
+        let resolved = match source {
+            QuerySource::Query(json) => {
+                let query = Query::from_json(json)
+                    .map_err(|error| QueryError::new(QueryErrorKind::BadQuery, error.to_string()))?;
+                resolve(&query, &snapshot, &parameters)?
             }
+            QuerySource::Sql(text) => resolve_select(&sql::bind(text, &snapshot, &parameters)?, &snapshot)?,
             QuerySource::Name(name) => {
                 let message = format!("a named query cannot name another one ({name})");
                 return Err(QueryError::new(QueryErrorKind::BadQuery, message));
             }
         };
-        let query = Query::from_json(json)
-            .map_err(|error| QueryError::new(QueryErrorKind::BadQuery, error.to_string()))?;
-        let parameters = Parameters { args, claims, declared: named.map(|named| &named.args) };
-        let resolved = resolve(&query, &self.store.snapshot(), &parameters)?;
         Ok(PreparedQuery {
             output: Arc::clone(&resolved.shape.output),
             resolved,

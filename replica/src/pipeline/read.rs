@@ -28,7 +28,7 @@ pub struct Budget {
 type TemporaryIndex = (Cv, Arc<IndexSpec>, Tree<Row>);
 
 /// A row that could not be evaluated: its table, and its primary key as JSON.
-pub(super) type FailedRow = (String, String);
+pub(crate) type FailedRow = (String, String);
 
 /// How many rows are read between two looks at the clock.
 const ROWS_PER_CLOCK: u64 = 1_024;
@@ -69,11 +69,11 @@ impl Budget {
     }
 
     /// The row that could not be evaluated last, taken.
-    pub(super) fn take_failed(&self) -> Option<FailedRow> {
+    pub(crate) fn take_failed(&self) -> Option<FailedRow> {
         self.failed.take()
     }
 
-    fn spend(&self) -> Result<(), EvalError> {
+    pub(crate) fn spend(&self) -> Result<(), EvalError> {
         let rows = self.rows_read.get() + 1;
         self.rows_read.set(rows);
         if rows > self.rows_max {
@@ -87,9 +87,9 @@ impl Budget {
 }
 
 /// Reads one snapshot.
-pub(super) struct Reader<'s> {
-    pub(super) snapshot: &'s Snapshot,
-    pub(super) budget: &'s Budget,
+pub(crate) struct Reader<'s> {
+    pub(crate) snapshot: &'s Snapshot,
+    pub(crate) budget: &'s Budget,
 }
 
 impl<'s> Reader<'s> {
@@ -102,7 +102,7 @@ impl<'s> Reader<'s> {
     }
 
     /// Notes a row that could not be evaluated, for the fault's message.
-    pub(super) fn note_failure(&self, table: TableId, row: &Row) {
+    pub(crate) fn note_failure(&self, table: TableId, row: &Row) {
         let schema = self.schema(table);
         let key: Vec<_> = schema.primary_key.iter().map(|&column| row.cell(column).to_json()).collect();
         *self.budget.failed.borrow_mut() =
@@ -110,7 +110,11 @@ impl<'s> Reader<'s> {
     }
 
     /// The tree that an access path reads; `None` for a table younger than the snapshot.
-    fn tree(&self, table: TableId, access: &Access) -> Result<Option<Cow<'s, Tree<Row>>>, EvalError> {
+    pub(crate) fn tree(
+        &self,
+        table: TableId,
+        access: &Access,
+    ) -> Result<Option<Cow<'s, Tree<Row>>>, EvalError> {
         let Some(relation) = self.snapshot.table(table) else { return Ok(None) };
         let spec = match access {
             Access::Primary => return Ok(Some(Cow::Borrowed(relation.rows()))),

@@ -1,7 +1,7 @@
 //! One step of a pipeline: a delta, or a binding that comes or goes, worked through the places in preorder.
 
 use super::{
-    Budget, Pipeline,
+    Budget, Nested,
     flip::flipped_rows,
     group::{Group, GroupChange, Subscribers, Top},
     read::{Reader, encode_converted},
@@ -37,7 +37,7 @@ pub enum StepFault {
 
 impl StepFault {
     /// The fault of an evaluation error, with the row that was noted for it.
-    fn of(error: EvalError, budget: &Budget) -> Self {
+    pub(crate) fn of(error: EvalError, budget: &Budget) -> Self {
         match budget.take_failed() {
             Some((table, key)) => Self::Row { error, table, key },
             None => Self::Eval(error),
@@ -67,7 +67,7 @@ struct Pass<'p> {
     faults: HashMap<BindingId, StepFault>,
 }
 
-impl Pipeline {
+impl Nested {
     /// Works a delta and at most one binding's coming (+1) or going (−1) through the places.
     pub(super) fn step(
         &mut self,
@@ -79,12 +79,12 @@ impl Pipeline {
         let before = Reader { snapshot: &delta.from, budget };
         let after = Reader { snapshot: &delta.to, budget };
         let start = out.len();
-        let asked = self.shape.places.iter().map(|_| KeyCounts::new()).collect();
+        let asked = self.shape.places().iter().map(|_| KeyCounts::new()).collect();
         let mut pass = Pass { out, asked, faults: HashMap::new() };
         if let Some((key, binding, by)) = root {
             pass.asked[0].entry(key).or_default().push((binding, by));
         }
-        for place in 0..self.shape.places.len() {
+        for place in 0..self.shape.places().len() {
             self.step_place(place, delta, &before, &after, &mut pass)?;
         }
         let faults = pass.faults;
@@ -128,7 +128,7 @@ impl Pipeline {
         after: &Reader<'_>,
         pass: &mut Pass<'_>,
     ) -> Result<HashMap<KeyBytes, Vec<GroupChange>>, StepFault> {
-        let place = &self.shape.places[number];
+        let place = &self.shape.places()[number];
         let groups = &self.places[number];
         let mut changed: HashMap<KeyBytes, Vec<GroupChange>> = HashMap::new();
         if groups.is_empty() {
@@ -230,7 +230,7 @@ impl Pipeline {
         pass: &mut Pass<'_>,
     ) -> Result<(), StepFault> {
         let shape = std::sync::Arc::clone(&self.shape);
-        let place = &shape.places[number];
+        let place = &shape.places()[number];
         let groups = &mut self.places[number];
         let is_new = !groups.contains_key(key);
         let group =
@@ -327,8 +327,8 @@ struct Emit<'a> {
 
 impl Emit<'_> {
     fn change(&self, binding: BindingId, old: Option<&Row>, new: Option<&Row>, pass: &mut Pass<'_>) {
-        for &child in &self.shape.places[self.place].children {
-            let place = &self.shape.places[child];
+        for &child in &self.shape.places()[self.place].children {
+            let place = &self.shape.places()[child];
             let values =
                 if place.reads_slots() { self.bindings.get(&binding).map(|v| &v[..]) } else { Some(&[][..]) };
             let Some(values) = values else { continue };

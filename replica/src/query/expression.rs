@@ -1,13 +1,16 @@
 //! From a parsed expression to a typed one.
 //!
 //! A literal or parameter has no type of its own: it takes that of the column or expression it meets, in that
-//! type's JSON form.
+//! type's JSON form. What goes together then, and what comes of it, is decided in [`typing`].
 
 use super::{
     QueryError, QueryErrorKind,
-    resolve::{column, comparable, fail},
+    resolve::{column, fail},
 };
-use crate::expr::{Compare, Condition, Function, Pattern, Scalar, function::Signature, scalar::Arithmetic};
+use crate::expr::{
+    Condition, Scalar,
+    typing::{self, Type, Typed, TypingError},
+};
 use serde_json::{Map, Value as Json};
 use std::collections::BTreeMap;
 use tidegate_wire::model::{
@@ -106,6 +109,21 @@ impl Untyped {
         }
     }
 
+    /// The value as an operand of type `ty`.
+    fn settled(&self, ty: ColumnType) -> Result<typing::Operand> {
+        let (value, ty) = self.settle(ty)?;
+        Ok(typing::Operand::typed(Scalar::Constant(value), Type::Column(ty)))
+    }
+
+    /// The value as an operand of a function, which says itself what a text should be.
+    fn argument(&self) -> Result<typing::Operand> {
+        match &self.json {
+            Json::Null => Ok(typing::Operand::Unknown(None)),
+            Json::String(text) => Ok(typing::Operand::Unknown(Some(text.clone()))),
+            _ => self.settled(self.natural_type()),
+        }
+    }
+
     /// The type it has when nothing says otherwise.
     fn natural_type(&self) -> ColumnType {
         match &self.json {
@@ -119,7 +137,7 @@ impl Untyped {
 }
 
 enum Operand {
-    Typed(Scalar, ColumnType),
+    Typed(Typed),
     Untyped(Untyped),
 }
 
@@ -134,104 +152,136 @@ pub(super) struct ExpressionResolver<'a> {
 impl ExpressionResolver<'_> {
     /// A condition.
     pub(super) fn condition(&mut self, expr: &Expr, path: &str) -> Result<Condition> {
-        let (op, args) = match expr {
-            Expr::Exists(node) => {
-                return Ok(Condition::Exists((self.on_exists)(node, &format!("{path}.exists"))?));
-            }
-            Expr::Op(op, args) => (op.as_str(), args.as_slice()),
-            _ => return self.truth(expr, path),
-        };
-        let arg_path = |index: usize| format!("{path}.args[{index}]");
-        let count = |wanted: std::ops::RangeInclusive<usize>| {
-            if wanted.contains(&args.len()) {
-                return Ok(());
-            }
-            let wanted = match (wanted.start(), wanted.end()) {
-                (start, end) if start == end => start.to_string(),
-                (start, _) => format!("{start} or more"),
-            };
-            fail(
-                QueryErrorKind::BadQuery,
-                path,
-                format_args!("{op} takes {wanted} operands, not {}", args.len()),
-            )
-        };
-        Ok(match op {
-            "and" | "or" => {
+        match expr {
+            Expr::Exists(node) => Ok(Condition::Exists((self.on_exists)(node, &format!("{path}.exists"))?)),
+            Expr::Op(op, args) if matches!(op.as_str(), "and" | "or") => {
                 let mut operands = Vec::with_capacity(args.len());
                 for (index, arg) in args.iter().enumerate() {
-                    operands.push(self.condition(arg, &arg_path(index))?);
+                    operands.push(self.condition(arg, &format!("{path}.args[{index}]"))?);
                 }
-                if op == "and" { Condition::And(operands) } else { Condition::Or(operands) }
+                Ok(if op == "and" { Condition::And(operands) } else { Condition::Or(operands) })
             }
-            "not" => {
-                count(1..=1)?;
-                Condition::Not(Box::new(self.condition(&args[0], &arg_path(0))?))
+            Expr::Op(op, args) if op == "not" => {
+                count(op, args, 1..=1, path)?;
+                Ok(Condition::Not(Box::new(self.condition(&args[0], &format!("{path}.args[0]"))?)))
             }
-            "=" | "<>" | "!=" | "<" | "<=" | ">" | ">=" => {
-                count(2..=2)?;
-                let [left, right] = self.unified(args, path)?.try_into().expect("two operands");
-                Condition::Compare(comparison(op), left, right)
+            _ => {
+                let typed = match self.operand(expr, path)? {
+                    Operand::Typed(typed) => typed,
+                    Operand::Untyped(untyped) => untyped.settled(ColumnType::Bool)?.settle(),
+                };
+                typed.condition().map_err(|error| refusal(&error, path))
+            }
+        }
+    }
+
+    /// An operator or function applied.
+    fn operation(&mut self, op: &str, args: &[Expr], path: &str) -> Result<Typed> {
+        let typed = match op {
+            "=" | "<>" | "!=" | "<" | "<=" | ">" | ">=" | "is distinct from" | "is not distinct from" => {
+                count(op, args, 2..=2, path)?;
+                let [left, right] = self.unified(args, path)?;
+                typing::binary(op, left, right)
             }
             "between" => {
-                count(3..=3)?;
-                let [value, low, high] = self.unified(args, path)?.try_into().expect("three operands");
-                Condition::And(vec![
-                    Condition::Compare(Compare::GreaterOrEqual, value.clone(), low),
-                    Condition::Compare(Compare::LessOrEqual, value, high),
-                ])
+                count(op, args, 3..=3, path)?;
+                let [value, low, high] = self.unified(args, path)?;
+                typing::between(value, low, high)
             }
             "in" => {
-                count(1..=usize::MAX)?;
-                self.membership(args, path)?
+                count(op, args, 1..=usize::MAX, path)?;
+                return self.membership(args, path);
             }
             "is null" | "is not null" => {
-                count(1..=1)?;
-                let value = match self.operand(&args[0], &arg_path(0))? {
-                    Operand::Typed(scalar, _) => scalar,
-                    Operand::Untyped(untyped) => Scalar::Constant(untyped.settle(untyped.natural_type())?.0),
+                count(op, args, 1..=1, path)?;
+                let operand = match self.operand(&args[0], &format!("{path}.args[0]"))? {
+                    Operand::Typed(typed) => typing::Operand::Typed(typed),
+                    Operand::Untyped(untyped) => untyped.settled(untyped.natural_type())?,
                 };
-                let is_null = Condition::IsNull(value);
-                if op == "is null" { is_null } else { Condition::Not(Box::new(is_null)) }
+                typing::unary(op, operand)
             }
-            "is distinct from" | "is not distinct from" => {
-                count(2..=2)?;
-                let [left, right] = self.unified(args, path)?.try_into().expect("two operands");
-                let distinct = Condition::IsDistinct(left, right);
-                if op == "is distinct from" { distinct } else { Condition::Not(Box::new(distinct)) }
-            }
-            "like" | "ilike" => {
-                count(2..=2)?;
-                let value = self.expect(&args[0], ColumnType::Text, &arg_path(0))?;
-                match self.expect(&args[1], ColumnType::Text, &arg_path(1))? {
-                    Scalar::Constant(Value::Text(pattern)) => match Pattern::compile(&pattern, op == "ilike")
-                    {
-                        Ok(pattern) => Condition::Matches(value, pattern),
-                        // A bad pattern faults the query when a row meets it, as in PostgreSQL.
-                        Err(_) => Condition::MatchesComputed(
-                            value,
-                            Scalar::Constant(Value::Text(pattern)),
-                            op == "ilike",
-                        ),
-                    },
-                    pattern => Condition::MatchesComputed(value, pattern, op == "ilike"),
+            "like" | "ilike" | "~" | "~*" | "!~" | "!~*" => {
+                count(op, args, 2..=2, path)?;
+                let mut texts = Vec::with_capacity(2);
+                for (index, arg) in args.iter().enumerate() {
+                    texts.push(match self.operand(arg, &format!("{path}.args[{index}]"))? {
+                        Operand::Typed(typed) => typing::Operand::Typed(typed),
+                        Operand::Untyped(untyped) => untyped.settled(ColumnType::Text)?,
+                    });
+                }
+                let [value, pattern] = <[_; 2]>::try_from(texts).expect("two operands");
+                match op {
+                    "like" => typing::like(value, pattern, None, false),
+                    "ilike" => typing::like(value, pattern, None, true),
+                    op => typing::binary(op, value, pattern),
                 }
             }
-            _ => return self.truth(expr, path),
-        })
+            "-" if args.len() == 1 => {
+                let [operand] = self.unified(args, path)?;
+                typing::unary(op, operand)
+            }
+            "+" | "-" | "*" | "/" | "%" => {
+                count(op, args, 2..=2, path)?;
+                let [left, right] = self.unified(args, path)?;
+                typing::binary(op, left, right)
+            }
+            "coalesce" | "nullif" | "greatest" | "least" => {
+                let operands = self.operands(args, path)?;
+                typing::call(op, settled(operands)?)
+            }
+            "||" | "->" | "->>" | "#>" | "#>>" | "?" | "@>" | "<@" => {
+                count(op, args, 2..=2, path)?;
+                return self.applied(args, path, |mut operands| {
+                    let right = operands.pop().expect("two operands");
+                    let left = operands.pop().expect("two operands");
+                    typing::binary(op, left, right)
+                });
+            }
+            name if typing::is_function(name) => {
+                return self.applied(args, path, |operands| typing::call(name, operands));
+            }
+            _ => {
+                let problem = format_args!("unknown operator or function {op}");
+                return fail(QueryErrorKind::BadQuery, path, problem);
+            }
+        };
+        typed.map_err(|error| refusal(&error, path))
     }
 
-    /// A boolean value as a condition.
-    fn truth(&mut self, expr: &Expr, path: &str) -> Result<Condition> {
-        Ok(match self.expect(expr, ColumnType::Bool, path)? {
-            Scalar::Constant(Value::Bool(truth)) => Condition::Constant(Some(truth)),
-            Scalar::Constant(Value::Null) => Condition::Constant(None),
-            Scalar::Condition(condition) => *condition,
-            scalar => Condition::Truth(scalar),
-        })
+    /// What takes its operands as they are. Where it does not take them because of a parameter's value, the parameter is
+    /// at fault.
+    fn applied(
+        &mut self,
+        args: &[Expr],
+        path: &str,
+        apply: impl Fn(Vec<typing::Operand>) -> std::result::Result<Typed, TypingError>,
+    ) -> Result<Typed> {
+        let (mut operands, mut parameters) = (Vec::with_capacity(args.len()), Vec::new());
+        for operand in self.operands(args, path)? {
+            operands.push(match operand {
+                Operand::Typed(typed) => typing::Operand::Typed(typed),
+                Operand::Untyped(untyped) => {
+                    parameters.extend(untyped.parameter.clone().map(|name| (operands.len(), name)));
+                    untyped.argument()?
+                }
+            });
+        }
+        let error = match apply(operands.clone()) {
+            Ok(typed) => return Ok(typed),
+            Err(error) => error,
+        };
+        for (index, name) in parameters {
+            let mut without = operands.clone();
+            without[index] = typing::Operand::Unknown(None);
+            if matches!(error, TypingError::Mismatch(_)) && apply(without).is_ok() {
+                let place = format!("{path}.args[{index}]");
+                return fail(QueryErrorKind::BadArgs, &place, format_args!("parameter {name}: {error}"));
+            }
+        }
+        Err(refusal(&error, path))
     }
 
-    fn membership(&mut self, args: &[Expr], path: &str) -> Result<Condition> {
+    fn membership(&mut self, args: &[Expr], path: &str) -> Result<Typed> {
         // One list-valued parameter stands for all members.
         if let [_, Expr::Param(name)] = args {
             let list_path = format!("{path}.args[1]");
@@ -249,54 +299,25 @@ impl ExpressionResolver<'_> {
         self.members(args, path)
     }
 
-    fn members(&mut self, args: &[Expr], path: &str) -> Result<Condition> {
-        let mut scalars = self.unified(args, path)?;
-        let value = scalars.remove(0);
-        Ok(Condition::In(value, scalars))
+    fn members(&mut self, args: &[Expr], path: &str) -> Result<Typed> {
+        let mut operands = settled(self.operands(args, path)?)?;
+        let value = operands.remove(0);
+        typing::in_list(value, operands).map_err(|error| refusal(&error, path))
     }
 
-    /// Operands brought to types that compare.
-    fn unified(&mut self, args: &[Expr], path: &str) -> Result<Vec<Scalar>> {
-        let mut operands = Vec::with_capacity(args.len());
-        for (index, arg) in args.iter().enumerate() {
-            operands.push(self.operand(arg, &format!("{path}.args[{index}]"))?);
-        }
-        let ty = meeting_type(&operands);
-        operands
-            .into_iter()
-            .enumerate()
-            .map(|(index, operand)| match operand {
-                Operand::Typed(scalar, own) if comparable(own, ty) => Ok(scalar),
-                Operand::Typed(_, own) => fail(
-                    QueryErrorKind::TypeMismatch,
-                    &format!("{path}.args[{index}]"),
-                    format_args!("cannot compare {ty} with {own}"),
-                ),
-                Operand::Untyped(untyped) => Ok(Scalar::Constant(untyped.settle(ty)?.0)),
-            })
-            .collect()
+    /// Operands that meet: literals take the type of the others.
+    fn unified<const N: usize>(&mut self, args: &[Expr], path: &str) -> Result<[typing::Operand; N]> {
+        let operands = settled(self.operands(args, path)?)?;
+        Ok(<[_; N]>::try_from(operands).expect("operands were counted"))
     }
 
-    /// An operand of a given type; numbers are converted to it.
-    fn expect(&mut self, expr: &Expr, ty: ColumnType, path: &str) -> Result<Scalar> {
-        match self.operand(expr, path)? {
-            Operand::Typed(scalar, own) if own == ty => Ok(scalar),
-            Operand::Typed(scalar, own) if own.is_number() && ty == ColumnType::Float8 => {
-                Ok(Scalar::Convert(ty, Box::new(scalar)))
-            }
-            Operand::Typed(_, own) => {
-                fail(QueryErrorKind::TypeMismatch, path, format_args!("expected {ty}, found {own}"))
-            }
-            Operand::Untyped(untyped) => match untyped.settle(ty)? {
-                (value, own) if own == ty => Ok(Scalar::Constant(value)),
-                _ => {
-                    fail(QueryErrorKind::TypeMismatch, path, format_args!("expected {ty}, found a fraction"))
-                }
-            },
-        }
+    fn operands(&mut self, args: &[Expr], path: &str) -> Result<Vec<Operand>> {
+        let each = args.iter().enumerate();
+        each.map(|(index, arg)| self.operand(arg, &format!("{path}.args[{index}]"))).collect()
     }
 
     fn operand(&mut self, expr: &Expr, path: &str) -> Result<Operand> {
+        let typed = |scalar, ty| Operand::Typed(Typed { scalar, ty: Type::Column(ty) });
         Ok(match expr {
             Expr::Literal(_) => Operand::Untyped(Untyped::new(expr, self.parameters, path)?),
             Expr::Param(name) => {
@@ -304,265 +325,77 @@ impl ExpressionResolver<'_> {
                 match self.parameters.declared.and_then(|declared| declared.get(name)) {
                     Some(ty) => {
                         let (value, ty) = untyped.settle(*ty)?;
-                        Operand::Typed(Scalar::Constant(value), ty)
+                        typed(Scalar::Constant(value), ty)
                     }
                     None => Operand::Untyped(untyped),
                 }
             }
             Expr::Column(name) => {
                 let index = column(self.schema, name, path)?;
-                Operand::Typed(Scalar::Column(index), self.schema.columns[index].ty)
+                typed(Scalar::Column(index), self.schema.columns[index].ty)
             }
-            Expr::Exists(_) => {
-                Operand::Typed(Scalar::Condition(Box::new(self.condition(expr, path)?)), ColumnType::Bool)
+            Expr::Op(op, args) if !matches!(op.as_str(), "and" | "or" | "not") => {
+                Operand::Typed(self.operation(op, args, path)?)
             }
-            Expr::Op(op, args) => match op.as_str() {
-                "+" | "-" | "*" | "/" | "%" => {
-                    let (scalar, ty) = self.arithmetic(op, args, path)?;
-                    Operand::Typed(scalar, ty)
-                }
-                name if Function::from_name(name).is_some() => {
-                    let function = Function::from_name(name).expect("just looked up");
-                    let (scalar, ty) = self.call(function, name, args, path)?;
-                    Operand::Typed(scalar, ty)
-                }
-                "and"
-                | "or"
-                | "not"
-                | "="
-                | "<>"
-                | "!="
-                | "<"
-                | "<="
-                | ">"
-                | ">="
-                | "between"
-                | "in"
-                | "is null"
-                | "is not null"
-                | "is distinct from"
-                | "is not distinct from"
-                | "like"
-                | "ilike" => {
-                    Operand::Typed(Scalar::Condition(Box::new(self.condition(expr, path)?)), ColumnType::Bool)
-                }
-                _ => {
-                    return fail(
-                        QueryErrorKind::BadQuery,
-                        path,
-                        format_args!("unknown operator or function {op}"),
-                    );
-                }
-            },
+            Expr::Exists(_) | Expr::Op(..) => {
+                typed(Scalar::Condition(Box::new(self.condition(expr, path)?)), ColumnType::Bool)
+            }
         })
     }
+}
 
-    fn arithmetic(&mut self, op: &str, args: &[Expr], path: &str) -> Result<(Scalar, ColumnType)> {
-        let operator = match op {
-            "+" => Arithmetic::Add,
-            "-" => Arithmetic::Subtract,
-            "*" => Arithmetic::Multiply,
-            "/" => Arithmetic::Divide,
-            _ => Arithmetic::Remainder,
-        };
-        let zero = Expr::Literal(Json::from(0));
-        let (negated, args): (Vec<Expr>, &[Expr]) = match (op, args) {
-            ("-", [operand]) => (vec![zero, operand.clone()], &[]),
-            (_, [_, _]) => (Vec::new(), args),
-            _ => {
-                return fail(
-                    QueryErrorKind::BadQuery,
-                    path,
-                    format_args!("{op} takes 2 operands, not {}", args.len()),
-                );
-            }
-        };
-        let args = if negated.is_empty() { args } else { &negated };
-        let mut operands = Vec::with_capacity(2);
-        for (index, arg) in args.iter().enumerate() {
-            operands.push(self.operand(arg, &format!("{path}.args[{index}]"))?);
-        }
-        let meeting = meeting_type(&operands);
-        let mut scalars = Vec::with_capacity(2);
-        for operand in operands {
-            scalars.push(match operand {
-                Operand::Typed(scalar, ty) => (scalar, ty),
-                Operand::Untyped(untyped) => {
-                    let (value, ty) = untyped.settle(meeting)?;
-                    (Scalar::Constant(value), ty)
-                }
-            });
-        }
-        if let Some((_, other)) = scalars.iter().find(|(_, ty)| !ty.is_number()) {
-            return fail(
-                QueryErrorKind::TypeMismatch,
-                path,
-                format_args!("{op} works on numbers, not on {other}"),
-            );
-        }
-        let ty = common_number(scalars.iter().map(|(_, ty)| *ty));
-        if ty == ColumnType::Float8 && operator == Arithmetic::Remainder {
-            return fail(QueryErrorKind::TypeMismatch, path, "% works on int8 and numeric, not on float8");
-        }
-        let [left, right] =
-            <[_; 2]>::try_from(scalars.into_iter().map(|s| converted(s, ty)).collect::<Vec<_>>())
-                .expect("two operands");
-        Ok((Scalar::Arithmetic(operator, Box::new(left), Box::new(right)), ty))
+fn count(op: &str, args: &[Expr], wanted: std::ops::RangeInclusive<usize>, path: &str) -> Result<()> {
+    if wanted.contains(&args.len()) {
+        return Ok(());
     }
+    let wanted = match (wanted.start(), wanted.end()) {
+        (start, end) if start == end => start.to_string(),
+        (start, _) => format!("{start} or more"),
+    };
+    let problem = format_args!("{op} takes {wanted} operands, not {}", args.len());
+    fail(QueryErrorKind::BadQuery, path, problem)
+}
 
-    fn call(
-        &mut self,
-        function: Function,
-        name: &str,
-        args: &[Expr],
-        path: &str,
-    ) -> Result<(Scalar, ColumnType)> {
-        let arity = |wanted: &str| {
-            fail(
-                QueryErrorKind::BadQuery,
-                path,
-                format_args!("{name} takes {wanted} arguments, not {}", args.len()),
-            )
-        };
-        match function.signature() {
-            Signature::Fixed { types, optional, result } => {
-                let fewest = types.len() - usize::from(optional);
-                if !(fewest..=types.len()).contains(&args.len()) {
-                    return arity(&if optional {
-                        format!("{fewest} or {}", types.len())
-                    } else {
-                        fewest.to_string()
-                    });
-                }
-                let mut scalars = Vec::with_capacity(args.len());
-                for (index, (arg, ty)) in args.iter().zip(types).enumerate() {
-                    scalars.push(self.expect(arg, *ty, &format!("{path}.args[{index}]"))?);
-                }
-                Ok((Scalar::Call(function, scalars), result))
-            }
-            Signature::Number => {
-                let [arg] = args else { return arity("1") };
-                let (scalar, ty) = match self.operand(arg, &format!("{path}.args[0]"))? {
-                    Operand::Typed(scalar, ty) => (scalar, ty),
-                    Operand::Untyped(untyped) => {
-                        let (value, ty) = untyped.settle(untyped.natural_type())?;
-                        (Scalar::Constant(value), ty)
-                    }
-                };
-                if !ty.is_number() {
-                    return fail(
-                        QueryErrorKind::TypeMismatch,
-                        path,
-                        format_args!("{name} takes a number, not {ty}"),
-                    );
-                }
-                Ok((Scalar::Call(function, vec![scalar]), ty))
-            }
-            Signature::Any => {
-                if args.is_empty() {
-                    return arity("1 or more");
-                }
-                let mut scalars = Vec::with_capacity(args.len());
-                for (index, arg) in args.iter().enumerate() {
-                    scalars.push(match self.operand(arg, &format!("{path}.args[{index}]"))? {
-                        Operand::Typed(scalar, _) => scalar,
-                        Operand::Untyped(untyped) => {
-                            Scalar::Constant(untyped.settle(untyped.natural_type())?.0)
-                        }
-                    });
-                }
-                Ok((Scalar::Call(function, scalars), ColumnType::Text))
-            }
-            Signature::Same { min, max } => {
-                if !(min..=max).contains(&args.len()) {
-                    return arity(&if min == max { min.to_string() } else { format!("{min} or more") });
-                }
-                let mut operands = Vec::with_capacity(args.len());
-                for (index, arg) in args.iter().enumerate() {
-                    operands.push(self.operand(arg, &format!("{path}.args[{index}]"))?);
-                }
-                let meeting = meeting_type(&operands);
-                let mut scalars = Vec::with_capacity(operands.len());
-                for operand in operands {
-                    scalars.push(match operand {
-                        Operand::Typed(scalar, ty) => (scalar, ty),
-                        Operand::Untyped(untyped) => {
-                            let (value, ty) = untyped.settle(meeting)?;
-                            (Scalar::Constant(value), ty)
-                        }
-                    });
-                }
-                let ty = if meeting.is_number() {
-                    if let Some((_, other)) = scalars.iter().find(|(_, ty)| !ty.is_number()) {
-                        return fail(
-                            QueryErrorKind::TypeMismatch,
-                            path,
-                            format_args!("{name} cannot mix {meeting} and {other}"),
-                        );
-                    }
-                    common_number(scalars.iter().map(|(_, ty)| *ty))
-                } else {
-                    if let Some((_, other)) = scalars.iter().find(|(_, ty)| *ty != meeting) {
-                        return fail(
-                            QueryErrorKind::TypeMismatch,
-                            path,
-                            format_args!("{name} cannot mix {meeting} and {other}"),
-                        );
-                    }
-                    meeting
-                };
-                let scalars = scalars.into_iter().map(|s| converted(s, ty)).collect();
-                Ok((Scalar::Call(function, scalars), ty))
-            }
-        }
+/// The refusal of operands, with their place.
+fn refusal(error: &TypingError, path: &str) -> QueryError {
+    let kind = match error {
+        TypingError::Unsupported(_) => QueryErrorKind::BadQuery,
+        TypingError::Mismatch(_) => QueryErrorKind::TypeMismatch,
+    };
+    match fail::<()>(kind, path, error) {
+        Err(refusal) => refusal,
+        Ok(()) => unreachable!("a failure"),
     }
 }
 
-fn comparison(op: &str) -> Compare {
-    match op {
-        "=" => Compare::Equal,
-        "<" => Compare::Less,
-        "<=" => Compare::LessOrEqual,
-        ">" => Compare::Greater,
-        ">=" => Compare::GreaterOrEqual,
-        _ => Compare::NotEqual,
-    }
-}
-
-/// The type that literals among the operands take: the first typed operand's, else what the first that is not NULL
+/// The operands with literals in the type they meet: the first typed operand's, else what the first that is not NULL
 /// looks like.
-fn meeting_type(operands: &[Operand]) -> ColumnType {
+fn settled(operands: Vec<Operand>) -> Result<Vec<typing::Operand>> {
     let typed = operands.iter().find_map(|operand| match operand {
-        Operand::Typed(_, ty) => Some(*ty),
+        Operand::Typed(typed) => Some(typed.ty),
         Operand::Untyped(_) => None,
     });
-    typed.unwrap_or_else(|| {
-        let mut untyped = operands.iter().filter_map(|operand| match operand {
-            Operand::Untyped(untyped) if !untyped.json.is_null() => Some(untyped.natural_type()),
-            _ => None,
-        });
-        untyped.next().unwrap_or(ColumnType::Text)
-    })
-}
-
-/// The type numbers of several types meet at: float8 before numeric before int8.
-fn common_number(types: impl Iterator<Item = ColumnType>) -> ColumnType {
-    types.fold(ColumnType::Int8, |common, ty| match (common, ty) {
-        (ColumnType::Float8, _) | (_, ColumnType::Float8) => ColumnType::Float8,
-        (ColumnType::Numeric, _) | (_, ColumnType::Numeric) => ColumnType::Numeric,
-        _ => ColumnType::Int8,
-    })
-}
-
-/// The scalar in type `ty`; a constant is converted here and now.
-fn converted((scalar, own): (Scalar, ColumnType), ty: ColumnType) -> Scalar {
-    if own == ty {
-        return scalar;
-    }
-    if let Scalar::Constant(value) = &scalar
-        && let Ok(value) = crate::expr::arithmetic::convert(value.as_ref(), ty)
-    {
-        return Scalar::Constant(value);
-    }
-    Scalar::Convert(ty, Box::new(scalar))
+    let looks = operands.iter().find_map(|operand| match operand {
+        Operand::Untyped(untyped) if !untyped.json.is_null() => Some(untyped.natural_type()),
+        _ => None,
+    });
+    let meeting = match typed {
+        Some(Type::Column(ty)) => Some(ty),
+        Some(Type::Int4) => Some(ColumnType::Int8),
+        // No JSON is an interval; a text is read as one.
+        Some(Type::Interval) => None,
+        None => Some(looks.unwrap_or(ColumnType::Text)),
+    };
+    let settle = |operand| match (operand, meeting) {
+        (Operand::Typed(typed), _) => Ok(typing::Operand::Typed(typed)),
+        // Days are added to a date, and only texts can be moments.
+        (Operand::Untyped(untyped), Some(ColumnType::Date | ColumnType::Timestamptz))
+            if untyped.json.is_number() =>
+        {
+            untyped.argument()
+        }
+        (Operand::Untyped(untyped), Some(ty)) => untyped.settled(ty),
+        (Operand::Untyped(untyped), None) => untyped.argument(),
+    };
+    operands.into_iter().map(settle).collect()
 }

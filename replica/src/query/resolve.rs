@@ -5,7 +5,7 @@ use super::{
     Output, QueryError, QueryErrorKind,
     expression::{ExpressionResolver, Parameters, lifted_equality},
     layout::build_output,
-    shape::{Access, Correlation, Exists, Filter, GroupColumn, Place, Shape, Source, Start},
+    shape::{Access, Body, Correlation, Exists, Filter, GroupColumn, Place, Shape, Source, Start},
 };
 use crate::{
     expr::Condition,
@@ -62,7 +62,7 @@ pub fn resolve(query: &Query, snapshot: &Snapshot, parameters: &Parameters<'_>) 
     let fp = layout.fingerprint(key.as_bytes());
     let output = Arc::new(Output { layout, tables, fp });
     Ok(Resolved {
-        shape: Arc::new(Shape { key, places, slots: slot_types, output }),
+        shape: Arc::new(Shape { key, slots: slot_types, output, body: Body::Nested(places) }),
         values: slots.into_iter().map(|(_, value)| value).collect(),
     })
 }

@@ -4,6 +4,7 @@
 use super::Output;
 use crate::{
     expr::Condition,
+    plan::Plan,
     store::{IndexSpec, TableId},
 };
 use std::sync::Arc;
@@ -14,12 +15,21 @@ use tidegate_wire::model::{ColumnType, Order, Value};
 pub struct Shape {
     /// Canonical text; equal for queries that can share a pipeline, on every server.
     pub key: String,
-    /// The places in preorder; a child's number is above its parent's.
-    pub places: Vec<Place>,
     /// The types of the slots' values.
     pub slots: Vec<ColumnType>,
     /// What of the rows travels.
     pub output: Arc<Output>,
+    /// How the rows are computed.
+    pub body: Body,
+}
+
+/// How a shape's rows are computed.
+#[derive(Debug)]
+pub enum Body {
+    /// A nested query's places in preorder; a child's number is above its parent's.
+    Nested(Vec<Place>),
+    /// A select's operators.
+    Flat(Arc<Plan>),
 }
 
 /// One place: under each correlation key, the rows of a table that pass a condition, ordered and limited. The
@@ -146,6 +156,15 @@ pub enum Access {
 }
 
 impl Shape {
+    /// A nested query's places; none for a select.
+    #[must_use]
+    pub fn places(&self) -> &[Place] {
+        match &self.body {
+            Body::Nested(places) => places,
+            Body::Flat(_) => &[],
+        }
+    }
+
     /// The indexes that the shape reads.
     #[must_use]
     pub fn indexes(&self) -> Vec<Arc<IndexSpec>> {
@@ -163,8 +182,11 @@ impl Shape {
                 add_filter(&exists.filter, out);
             }
         }
+        if let Body::Flat(plan) = &self.body {
+            return plan.indexes();
+        }
         let mut out = Vec::new();
-        for place in &self.places {
+        for place in self.places() {
             add(&place.access, &mut out);
             add_filter(&place.condition, &mut out);
         }
@@ -180,8 +202,11 @@ impl Shape {
                 add_filter(&exists.filter, out);
             }
         }
+        if let Body::Flat(plan) = &self.body {
+            return plan.tables();
+        }
         let mut out = Vec::new();
-        for place in &self.places {
+        for place in self.places() {
             out.push(place.table);
             add_filter(&place.condition, &mut out);
         }

@@ -89,9 +89,8 @@ impl Family {
         deadline: Duration,
     ) -> Result<(), Fault> {
         let budget = Budget::new(deadline);
-        let mut changes = Vec::new();
-        guarded(|| self.pipeline.unbind(binding, at, &budget, &mut changes))?;
-        self.count(&changes);
+        let rows = guarded(|| self.pipeline.unbind(binding, at, &budget))?;
+        self.gauges.rows.fetch_sub(rows as i64, Relaxed);
         Ok(())
     }
 

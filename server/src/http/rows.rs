@@ -5,7 +5,7 @@ use super::{
     request::{Parameters, RowFormat, arguments, row_format},
     with_cv,
 };
-use crate::{codes::check_request, state::Shared};
+use crate::{codes::check_args, state::Shared};
 use axum::{
     Json,
     extract::{Path, State},
@@ -48,7 +48,7 @@ pub(super) fn prepare(
     args: Option<&str>,
 ) -> Result<PreparedQuery, ApiError> {
     let request = QueryRequest { source: QuerySource::Name(name), args: arguments(args)? };
-    check_request(&request.source, request.args.keys()).map_err(|(code, text)| ApiError::new(code, text))?;
+    check_args(request.args.keys()).map_err(|(code, text)| ApiError::new(code, text))?;
     Ok(replica.prepare(&request, &Map::new())?)
 }
 

@@ -3,7 +3,7 @@
 //! after the other, and tells it what became of subscriptions.
 
 use super::sub_numbers::SubNumbers;
-use crate::codes::check_request;
+use crate::codes::check_args;
 use serde_json::{Map, Value as Json, json};
 use std::{
     collections::HashSet,
@@ -237,7 +237,7 @@ impl Session {
             let text = "too many scattered sub numbers were used; count up, or reconnect";
             return refuse(ErrorCode::TooManySubscriptions, text.to_owned());
         }
-        if let Err((code, text)) = check_request(&source, args.keys()) {
+        if let Err((code, text)) = check_args(args.keys()) {
             return refuse(code, text);
         }
         let request = QueryRequest { source, args };

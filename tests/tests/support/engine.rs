@@ -190,7 +190,7 @@ impl Engine {
     pub(crate) fn unbind(&mut self, binding: BindingId) {
         let (key, _) = self.folded.remove(&binding).expect("a live binding");
         let pipeline = self.pipelines.get_mut(&key).expect("its pipeline");
-        pipeline.unbind(binding, &self.snapshot, &budget(), &mut Vec::new());
+        pipeline.unbind(binding, &self.snapshot, &budget());
         if pipeline.bindings() == 0 {
             assert_eq!(pipeline.groups(), 0, "a pipeline without bindings holds nothing");
             self.pipelines.remove(&key);

@@ -186,12 +186,6 @@ fn exactly_one_of_query_sql_and_name_is_needed() {
 }
 
 #[test]
-fn sql_is_not_supported_yet() {
-    let message = Subscribe { sub: SubId(1), sql: Some("select 1".to_owned()), ..Subscribe::default() };
-    assert_eq!(only_error(&open(None).receive(subscribe(message))), (ErrorCode::BadQuery, Some(SubId(1))));
-}
-
-#[test]
 fn arguments_of_the_token_are_forbidden() {
     let mut session = open(None);
     for name in ["auth.sub", "auth"] {

@@ -1,0 +1,124 @@
+//! The key of a query's rows: columns by which each row differs from all others, carried along where the query does not
+//! show them, so that a changed row is told as an edit.
+
+use super::{Column, JoinKind, SetKind, flat::Flat, positions::Positions};
+use crate::expr::Scalar;
+use std::sync::Arc;
+use tidegate_wire::model::ColumnType;
+
+/// Rows with their key's columns among theirs: those the query had first, further ones behind.
+pub struct Keyed {
+    /// The rows.
+    pub rel: Arc<Flat>,
+    /// The key's columns; none when there is at most one row.
+    pub key: Vec<usize>,
+}
+
+/// The rows with a key, or `None` when rows can be equal.
+#[must_use]
+pub fn keyed(rel: &Arc<Flat>) -> Option<Keyed> {
+    let unchanged = |key: Vec<usize>| Some(Keyed { rel: Arc::clone(rel), key });
+    match &**rel {
+        Flat::Parameters { types } => unchanged((0..types.len()).collect()),
+        Flat::Table { key, .. } => unchanged(key.clone()),
+        Flat::Values { rows, .. } if rows.len() < 2 => unchanged(Vec::new()),
+        Flat::Values { .. } | Flat::Concat { .. } => None,
+        Flat::Filter { input, condition } => {
+            let Keyed { rel: input, key } = keyed(input)?;
+            Some(Keyed { rel: Arc::new(Flat::Filter { input, condition: condition.clone() }), key })
+        }
+        Flat::Project { input, columns } => {
+            let Keyed { rel: input, key } = keyed(input)?;
+            let types = input.types();
+            let mut columns = columns.clone();
+            let key = key.into_iter().map(|at| find_or_add(&mut columns, at, types[at])).collect();
+            Some(Keyed { rel: Arc::new(Flat::Project { input, columns }), key })
+        }
+        Flat::Join { kind, left, right, condition } => {
+            let (left_len, right_len) = (left.types().len(), right.types().len());
+            let (left, right) = (keyed(left)?, keyed(right)?);
+            // Padding would be equal for a side without key columns only if it were also a row; then it has one.
+            if *kind == JoinKind::Full && (left.key.is_empty() || right.key.is_empty()) {
+                return None;
+            }
+            let (left_types, right_types) = (left.rel.types(), right.rel.types());
+            let condition = condition.map(&mut |position| {
+                let moved = if position < left_len { 0 } else { left_types.len() - left_len };
+                Scalar::Column(position + moved)
+            });
+            let types = [left_types.clone(), right_types.clone()].concat();
+            let pair = Flat::Join { kind: *kind, left: left.rel, right: right.rel, condition };
+            let order: Vec<usize> = (0..left_len)
+                .chain(left_types.len()..left_types.len() + right_len)
+                .chain(left_len..left_types.len())
+                .chain(left_types.len() + right_len..types.len())
+                .collect();
+            let key = left.key.into_iter().chain(right.key.into_iter().map(|at| left_types.len() + at));
+            reordered(pair, &types, &order, key)
+        }
+        Flat::Mark { left, right, on, condition, is_two_valued } => {
+            let left_len = left.types().len();
+            let Keyed { rel: left, key } = keyed(left)?;
+            let types = [left.types(), vec![ColumnType::Bool]].concat();
+            let by = types.len() - 1 - left_len;
+            let condition = condition.map(&mut |position| {
+                Scalar::Column(if position < left_len { position } else { position + by })
+            });
+            let (right, on, is_two_valued) = (Arc::clone(right), on.clone(), *is_two_valued);
+            let order: Vec<usize> =
+                (0..left_len).chain([types.len() - 1]).chain(left_len..types.len() - 1).collect();
+            reordered(
+                Flat::Mark { left, right, on, condition, is_two_valued },
+                &types,
+                &order,
+                key.into_iter(),
+            )
+        }
+        Flat::Single { keys, .. } => unchanged((0..*keys).collect()),
+        Flat::Aggregate { keys, .. } => unchanged((0..keys.len()).collect()),
+        Flat::SetOperation { kind, all, left, .. } => {
+            if *all {
+                return None;
+            }
+            debug_assert!(matches!(kind, SetKind::Except | SetKind::Intersect));
+            unchanged((0..left.types().len()).collect())
+        }
+        Flat::Top { input, partition, order, offset, limit } => {
+            let Keyed { rel: input, key } = keyed(input)?;
+            let (partition, order) = (partition.clone(), order.clone());
+            let rel = Flat::Top { input, partition, order, offset: *offset, limit: *limit };
+            Some(Keyed { rel: Arc::new(rel), key })
+        }
+        Flat::Window { input, partition, order, functions } => {
+            let own = input.types().len();
+            let Keyed { rel: input, key } = keyed(input)?;
+            let (partition, order) = (partition.clone(), order.clone());
+            let rel =
+                Flat::Window { input: Arc::clone(&input), partition, order, functions: functions.clone() };
+            let (all, types) = (input.types().len(), rel.types());
+            let order: Vec<usize> = (0..own).chain(all..types.len()).chain(own..all).collect();
+            reordered(rel, &types, &order, key.into_iter())
+        }
+    }
+}
+
+/// The rows with their columns in another order, which `key` is told in as they were.
+fn reordered(
+    rel: Flat,
+    types: &[ColumnType],
+    order: &[usize],
+    key: impl Iterator<Item = usize>,
+) -> Option<Keyed> {
+    let columns = order.iter().map(|&at| Column { scalar: Scalar::Column(at), ty: types[at] }).collect();
+    let key = key.filter_map(|old| order.iter().position(|&at| at == old)).collect();
+    Some(Keyed { rel: Arc::new(Flat::Project { input: Arc::new(rel), columns }), key })
+}
+
+/// Where a column of the input is among projected ones, added behind them if it is not.
+fn find_or_add(columns: &mut Vec<Column>, at: usize, ty: ColumnType) -> usize {
+    let found = columns.iter().position(|column| column.scalar == Scalar::Column(at));
+    found.unwrap_or_else(|| {
+        columns.push(Column { scalar: Scalar::Column(at), ty });
+        columns.len() - 1
+    })
+}

@@ -1,0 +1,146 @@
+//! Column positions in scalars, conditions and what holds them: which are read, and the same with others.
+
+use super::{Aggregate, Column, WindowFunction, WindowKind, domain_column};
+use crate::expr::{Condition, Scalar};
+use tidegate_wire::model::Order;
+
+/// Something with column positions in it.
+pub(crate) trait Positions: Sized {
+    /// Calls `f` with each position read, the domain's included.
+    fn read(&self, f: &mut dyn FnMut(usize));
+    /// The same with every column replaced.
+    fn map(&self, f: &mut dyn FnMut(usize) -> Scalar) -> Self;
+
+    /// Whether the domain is read.
+    fn reads_domain(&self) -> bool {
+        let mut reads = false;
+        self.read(&mut |position| reads |= domain_column(position).is_some());
+        reads
+    }
+
+    /// The same over a row that has the domain's columns from `from` on, and the input's from `by` on.
+    fn behind_domain(&self, from: usize, by: usize) -> Self {
+        let place = |position| domain_column(position).map_or(position + by, |column| from + column);
+        self.map(&mut |position| Scalar::Column(place(position)))
+    }
+
+    /// The same, all positions moved.
+    fn moved(&self, by: usize) -> Self {
+        self.map(&mut |position| Scalar::Column(position + by))
+    }
+}
+
+impl Positions for Scalar {
+    fn read(&self, f: &mut dyn FnMut(usize)) {
+        let mut columns = Vec::new();
+        self.columns(&mut columns);
+        columns.into_iter().for_each(f);
+    }
+    fn map(&self, mut f: &mut dyn FnMut(usize) -> Scalar) -> Self {
+        self.map_columns(&mut f)
+    }
+}
+
+impl Positions for Condition {
+    fn read(&self, f: &mut dyn FnMut(usize)) {
+        let mut columns = Vec::new();
+        self.columns(&mut columns);
+        columns.into_iter().for_each(f);
+    }
+    fn map(&self, mut f: &mut dyn FnMut(usize) -> Scalar) -> Self {
+        self.map_columns(&mut f)
+    }
+}
+
+impl Positions for Column {
+    fn read(&self, f: &mut dyn FnMut(usize)) {
+        self.scalar.read(f);
+    }
+    fn map(&self, f: &mut dyn FnMut(usize) -> Scalar) -> Self {
+        Self { scalar: self.scalar.map(f), ty: self.ty }
+    }
+}
+
+impl Positions for (Scalar, Order) {
+    fn read(&self, f: &mut dyn FnMut(usize)) {
+        self.0.read(f);
+    }
+    fn map(&self, f: &mut dyn FnMut(usize) -> Scalar) -> Self {
+        (self.0.map(f), self.1)
+    }
+}
+
+impl<T: Positions> Positions for Vec<T> {
+    fn read(&self, f: &mut dyn FnMut(usize)) {
+        self.iter().for_each(|item| item.read(f));
+    }
+    fn map(&self, f: &mut dyn FnMut(usize) -> Scalar) -> Self {
+        self.iter().map(|item| item.map(f)).collect()
+    }
+}
+
+impl<T: Positions> Positions for Option<T> {
+    fn read(&self, f: &mut dyn FnMut(usize)) {
+        self.iter().for_each(|item| item.read(f));
+    }
+    fn map(&self, f: &mut dyn FnMut(usize) -> Scalar) -> Self {
+        self.as_ref().map(|item| item.map(f))
+    }
+}
+
+impl Positions for Aggregate {
+    fn read(&self, f: &mut dyn FnMut(usize)) {
+        self.arguments.read(f);
+        self.filter.read(f);
+        self.order.read(f);
+    }
+    fn map(&self, f: &mut dyn FnMut(usize) -> Scalar) -> Self {
+        Self {
+            arguments: self.arguments.map(f),
+            filter: Positions::map(&self.filter, f),
+            order: self.order.map(f),
+            ..self.clone()
+        }
+    }
+}
+
+impl Positions for WindowFunction {
+    fn read(&self, f: &mut dyn FnMut(usize)) {
+        match &self.kind {
+            WindowKind::RowNumber | WindowKind::Rank | WindowKind::DenseRank => {}
+            WindowKind::Lag { value, .. } => value.read(f),
+            WindowKind::FirstValue(value, _) | WindowKind::LastValue(value, _) => value.read(f),
+            WindowKind::Aggregate(aggregate, _) => aggregate.read(f),
+        }
+    }
+    fn map(&self, f: &mut dyn FnMut(usize) -> Scalar) -> Self {
+        let kind = match &self.kind {
+            kind @ (WindowKind::RowNumber | WindowKind::Rank | WindowKind::DenseRank) => kind.clone(),
+            WindowKind::Lag { value, offset, default } => {
+                WindowKind::Lag { value: value.map(f), offset: *offset, default: default.clone() }
+            }
+            WindowKind::FirstValue(value, frame) => WindowKind::FirstValue(value.map(f), *frame),
+            WindowKind::LastValue(value, frame) => WindowKind::LastValue(value.map(f), *frame),
+            WindowKind::Aggregate(aggregate, frame) => WindowKind::Aggregate(aggregate.map(f), *frame),
+        };
+        Self { kind, ty: self.ty }
+    }
+}
+
+/// The operands of nested ANDs.
+pub(crate) fn conjuncts(condition: &Condition, out: &mut Vec<Condition>) {
+    match condition {
+        Condition::And(operands) => operands.iter().for_each(|operand| conjuncts(operand, out)),
+        Condition::Constant(Some(true)) => {}
+        other => out.push(other.clone()),
+    }
+}
+
+/// The condition that all hold.
+pub(crate) fn all(mut conditions: Vec<Condition>) -> Condition {
+    match conditions.len() {
+        0 => Condition::Constant(Some(true)),
+        1 => conditions.remove(0),
+        _ => Condition::And(conditions),
+    }
+}

@@ -1,0 +1,364 @@
+//! What an aggregate holds for one group: enough to take away what was added.
+
+use super::exact_sum::{ExactSum, nearest};
+use crate::{
+    algebra::{Aggregate, AggregateFunction},
+    expr::{EvalError, arithmetic, scalar::Arithmetic},
+    store::KeyBytes,
+};
+use bigdecimal::{BigDecimal, RoundingMode, Zero as _, num_bigint::BigInt};
+use hashbrown::HashMap;
+use std::{collections::BTreeMap, sync::Arc};
+use tidegate_wire::model::{ColumnType, Numeric, Order, Value, ValueRef, key::encode_cell};
+
+/// See the module's description.
+#[derive(Debug)]
+pub(super) struct Accumulator {
+    kind: Kind,
+    /// With `distinct`: how often each value is there.
+    seen: Option<HashMap<KeyBytes, i64>>,
+}
+
+#[derive(Debug)]
+enum Kind {
+    Count(i64),
+    /// Numbers, with their squares where a variance is asked for.
+    Numbers {
+        count: i64,
+        sum: Total,
+        squares: Option<Total>,
+    },
+    /// Truths and falsehoods.
+    Truths(i64, i64),
+    /// Values in order.
+    Ordered(BTreeMap<KeyBytes, (Vec<Value>, i64)>),
+}
+
+/// A sum of numbers of one type.
+#[derive(Debug)]
+enum Total {
+    Integer(BigInt),
+    Numeric {
+        sum: BigDecimal,
+        /// How many numbers have so many decimals: the sum has as many as the most of any.
+        scales: BTreeMap<i64, i64>,
+        special: Special,
+    },
+    Float {
+        sum: ExactSum,
+        special: Special,
+    },
+}
+
+/// How many numbers are not finite.
+#[derive(Debug, Default)]
+struct Special {
+    nan: i64,
+    infinite: i64,
+    negative: i64,
+}
+
+impl Special {
+    /// The sum, where these decide it: NaN, or infinite with a sign.
+    fn decides(&self) -> Option<f64> {
+        match (self.nan, self.infinite, self.negative) {
+            (0, 0, 0) => None,
+            (0, 1.., 0) => Some(f64::INFINITY),
+            (0, 0, 1..) => Some(f64::NEG_INFINITY),
+            _ => Some(f64::NAN),
+        }
+    }
+}
+
+impl Total {
+    fn of(ty: ColumnType) -> Self {
+        match ty {
+            ColumnType::Float8 => Self::Float { sum: ExactSum::default(), special: Special::default() },
+            ColumnType::Numeric => Self::Numeric {
+                sum: BigDecimal::zero(),
+                scales: BTreeMap::new(),
+                special: Special::default(),
+            },
+            _ => Self::Integer(BigInt::zero()),
+        }
+    }
+
+    fn add(&mut self, value: ValueRef<'_>, weight: i64, is_square: bool) {
+        match (self, value) {
+            (Self::Integer(sum), ValueRef::Int8(value)) => {
+                let value = BigInt::from(value);
+                *sum += if is_square { &value * &value * weight } else { value * weight };
+            }
+            (Self::Numeric { sum, scales, special }, ValueRef::Numeric(value)) => match value.to_numeric() {
+                Numeric::Finite(value) => {
+                    let scale = value.fractional_digit_count();
+                    let count = scales.entry(scale).or_default();
+                    *count += weight;
+                    if *count == 0 {
+                        scales.remove(&scale);
+                    }
+                    let value = if is_square { &value * &value } else { value };
+                    *sum += value * BigDecimal::from(weight);
+                }
+                Numeric::NaN => special.nan += weight,
+                Numeric::NegativeInfinity if !is_square => special.negative += weight,
+                Numeric::Infinity | Numeric::NegativeInfinity => special.infinite += weight,
+            },
+            (Self::Float { sum, special }, ValueRef::Float8(value)) => {
+                if value.is_nan() {
+                    special.nan += weight;
+                } else if value == f64::NEG_INFINITY && !is_square {
+                    special.negative += weight;
+                } else if value.is_infinite() {
+                    special.infinite += weight;
+                } else if is_square {
+                    sum.add_square(value, weight);
+                } else {
+                    sum.add(value, weight);
+                }
+            }
+            _ => debug_assert!(value.is_null(), "arguments' types are checked when a query is registered"),
+        }
+    }
+
+    /// The sum as a numeric with its decimals; for doubles nothing.
+    fn numeric(&self) -> Option<Numeric> {
+        Some(match self {
+            Self::Integer(sum) => Numeric::Finite(BigDecimal::new(sum.clone(), 0)),
+            Self::Numeric { sum, scales, special } => match special.decides() {
+                Some(special) => Numeric::from(special),
+                None => {
+                    let scale = scales.last_key_value().map_or(0, |(scale, _)| *scale).max(0);
+                    Numeric::Finite(sum.with_scale_round(scale, RoundingMode::HalfUp))
+                }
+            },
+            Self::Float { .. } => return None,
+        })
+    }
+}
+
+impl Accumulator {
+    pub(super) fn new(aggregate: &Aggregate) -> Self {
+        use AggregateFunction as F;
+        let ty = aggregate.arguments.first().map_or(ColumnType::Int8, |argument| argument.ty);
+        let kind = match aggregate.function {
+            F::Count => Kind::Count(0),
+            F::Sum | F::Average => Kind::Numbers { count: 0, sum: Total::of(ty), squares: None },
+            F::StddevPop | F::StddevSample | F::VariancePop | F::VarianceSample => {
+                Kind::Numbers { count: 0, sum: Total::of(ty), squares: Some(Total::of(ty)) }
+            }
+            F::BoolAnd | F::BoolOr => Kind::Truths(0, 0),
+            F::Min | F::Max | F::StringAgg | F::JsonAgg => Kind::Ordered(BTreeMap::new()),
+        };
+        Self { kind, seen: aggregate.distinct.then(HashMap::new) }
+    }
+
+    /// Adds a row's arguments so many times; `order` is their key in the aggregate's own order.
+    pub(super) fn add(
+        &mut self,
+        function: AggregateFunction,
+        arguments: &[ValueRef<'_>],
+        order: &[u8],
+        weight: i64,
+    ) {
+        // All but these pass over NULL.
+        if function != AggregateFunction::JsonAgg && arguments.first().is_some_and(|first| first.is_null()) {
+            return;
+        }
+        if let Some(seen) = &mut self.seen {
+            let mut key = Vec::new();
+            arguments.iter().for_each(|argument| encode_cell(*argument, Order::ASC, &mut key));
+            let key = KeyBytes::from_slice(&key);
+            let count = seen.entry(key.clone()).or_default();
+            let before = *count > 0;
+            *count += weight;
+            let after = *count > 0;
+            if *count == 0 {
+                seen.remove(&key);
+            }
+            if before != after {
+                self.kind.add(arguments, order, if after { 1 } else { -1 });
+            }
+        } else {
+            self.kind.add(arguments, order, weight);
+        }
+    }
+
+    /// The aggregate's value.
+    ///
+    /// # Errors
+    /// When it is outside its type's range.
+    pub(super) fn value(&self, aggregate: &Aggregate) -> Result<Value, EvalError> {
+        use AggregateFunction as F;
+        let numeric = |numeric| Value::Numeric(Arc::new(numeric));
+        Ok(match (&self.kind, aggregate.function) {
+            (Kind::Count(count), _) => Value::Int8(*count),
+            (Kind::Truths(0, 0), _) => Value::Null,
+            (Kind::Truths(_, falses), F::BoolAnd) => Value::Bool(*falses == 0),
+            (Kind::Truths(trues, _), _) => Value::Bool(*trues > 0),
+            (Kind::Numbers { count: 0, .. }, _) => Value::Null,
+            (Kind::Numbers { sum: Total::Integer(sum), .. }, F::Sum) if aggregate.ty == ColumnType::Int8 => {
+                Value::Int8(i64::try_from(sum).map_err(|_| EvalError::OutOfRange("int8"))?)
+            }
+            (Kind::Numbers { count, sum, squares: None }, function) => match sum.numeric() {
+                Some(sum) if function == F::Sum => numeric(sum),
+                Some(sum) => {
+                    let count = numeric(Numeric::from(*count));
+                    arithmetic::compute(Arithmetic::Divide, numeric(sum).as_ref(), count.as_ref())?
+                }
+                None => {
+                    let Total::Float { sum, special } = sum else { unreachable!("others are numeric") };
+                    let sum = special.decides().unwrap_or_else(|| sum.to_f64());
+                    if sum.is_infinite() && special.decides().is_none() {
+                        return Err(EvalError::OutOfRange("float8"));
+                    }
+                    Value::Float8(if function == F::Sum { sum } else { sum / *count as f64 })
+                }
+            },
+            (Kind::Numbers { count, sum, squares: Some(squares) }, function) => {
+                spread(*count, sum, squares, function)?
+            }
+            (Kind::Ordered(values), F::Min) => first(values.first_key_value()),
+            (Kind::Ordered(values), F::Max) => first(values.last_key_value()),
+            (Kind::Ordered(values), F::StringAgg) => join_texts(values),
+            (Kind::Ordered(values), _) if values.is_empty() => Value::Null,
+            (Kind::Ordered(values), _) => {
+                let mut text = String::from("[");
+                for (arguments, count) in values.values() {
+                    for _ in 0..*count {
+                        if text.len() > 1 {
+                            text.push(',');
+                        }
+                        push_json(arguments[0].as_ref(), &mut text);
+                    }
+                }
+                text.push(']');
+                Value::Json(text.into())
+            }
+        })
+    }
+}
+
+impl Kind {
+    fn add(&mut self, arguments: &[ValueRef<'_>], order: &[u8], weight: i64) {
+        match self {
+            Self::Count(count) => *count += weight,
+            Self::Numbers { count, sum, squares } => {
+                *count += weight;
+                sum.add(arguments[0], weight, false);
+                if let Some(squares) = squares {
+                    squares.add(arguments[0], weight, true);
+                }
+            }
+            Self::Truths(trues, falses) => {
+                let is_true = matches!(arguments[0], ValueRef::Bool(true));
+                *(if is_true { trues } else { falses }) += weight;
+            }
+            Self::Ordered(values) => {
+                let mut key = order.to_vec();
+                arguments.iter().for_each(|argument| encode_cell(*argument, Order::ASC, &mut key));
+                let key = KeyBytes::from_slice(&key);
+                let entry = values
+                    .entry(key.clone())
+                    .or_insert_with(|| (arguments.iter().map(|argument| argument.to_value()).collect(), 0));
+                entry.1 += weight;
+                if entry.1 == 0 {
+                    values.remove(&key);
+                }
+            }
+        }
+    }
+}
+
+fn first(entry: Option<(&KeyBytes, &(Vec<Value>, i64))>) -> Value {
+    entry.map_or(Value::Null, |(_, (values, _))| values[0].clone())
+}
+
+/// Texts with each one's separator before it, but for the first.
+fn join_texts(values: &BTreeMap<KeyBytes, (Vec<Value>, i64)>) -> Value {
+    let mut text: Option<String> = None;
+    for (arguments, count) in values.values() {
+        for _ in 0..*count {
+            let Value::Text(own) = &arguments[0] else { continue };
+            match &mut text {
+                None => text = Some(own.to_string()),
+                Some(text) => {
+                    if let Some(Value::Text(separator)) = arguments.get(1) {
+                        text.push_str(separator);
+                    }
+                    text.push_str(own);
+                }
+            }
+        }
+    }
+    text.map_or(Value::Null, |text| Value::Text(text.into()))
+}
+
+/// Appends a value as PostgreSQL writes it inside JSON.
+fn push_json(value: ValueRef<'_>, out: &mut String) {
+    match value {
+        ValueRef::Numeric(value) => match value.to_numeric() {
+            finite @ Numeric::Finite(_) => out.push_str(&finite.to_string()),
+            other => out.push_str(&format!("\"{other}\"")),
+        },
+        ValueRef::Json(text) => out.push_str(text),
+        value => out.push_str(&value.to_json().to_string()),
+    }
+}
+
+/// Variance and standard deviation: from the sums of the numbers and of their squares.
+fn spread(count: i64, sum: &Total, squares: &Total, function: AggregateFunction) -> Result<Value, EvalError> {
+    use AggregateFunction as F;
+    let is_sample = matches!(function, F::StddevSample | F::VarianceSample);
+    let is_root = matches!(function, F::StddevSample | F::StddevPop);
+    if is_sample && count < 2 {
+        return Ok(Value::Null);
+    }
+    let divisor = BigInt::from(count) * if is_sample { count - 1 } else { count };
+    let numeric = |numeric| Value::Numeric(Arc::new(numeric));
+    if let (Some(sum), Some(squares)) = (sum.numeric(), squares.numeric()) {
+        let (Numeric::Finite(sum), Numeric::Finite(squares)) = (sum, squares) else {
+            return Ok(numeric(Numeric::NaN));
+        };
+        let difference = BigDecimal::from(count) * squares - &sum * &sum;
+        if difference <= BigDecimal::zero() {
+            return Ok(numeric(Numeric::from(0)));
+        }
+        let (difference, divisor) =
+            (numeric(Numeric::Finite(difference)), numeric(Numeric::Finite(divisor.into())));
+        let variance = arithmetic::compute(Arithmetic::Divide, difference.as_ref(), divisor.as_ref())?;
+        return Ok(match variance {
+            Value::Numeric(variance) if is_root => match &*variance {
+                Numeric::Finite(variance) => numeric(Numeric::Finite(square_root(variance))),
+                other => numeric(other.clone()),
+            },
+            variance => variance,
+        });
+    }
+    let (Total::Float { sum, special }, Total::Float { sum: squares, .. }) = (sum, squares) else {
+        unreachable!("both are of the argument's type");
+    };
+    if special.decides().is_some() {
+        return Ok(Value::Float8(f64::NAN));
+    }
+    let ((sum, sum_exponent), (squares, squares_exponent)) = (sum.total(), squares.total());
+    // Both whole numbers brought to the lesser of the two powers of two.
+    let (square, square_exponent) = (&sum * &sum, 2 * sum_exponent);
+    let exponent = square_exponent.min(squares_exponent);
+    let brought = |number: BigInt, from: i32| number << usize::try_from(from - exponent).unwrap_or(0);
+    let difference = brought(squares * count, squares_exponent) - brought(square, square_exponent);
+    if difference <= BigInt::zero() {
+        return Ok(Value::Float8(0.0));
+    }
+    let variance = nearest(&difference, exponent) / nearest(&divisor, 0);
+    Ok(Value::Float8(if is_root { variance.sqrt() } else { variance }))
+}
+
+/// The square root with as many decimals as the number has.
+fn square_root(value: &BigDecimal) -> BigDecimal {
+    let scale = value.fractional_digit_count().max(0);
+    // One decimal more than is wanted, cut off; it rounds right, as the next one cannot be exactly a half.
+    let (digits, _) = value.with_scale(2 * (scale + 1)).into_bigint_and_exponent();
+    let root = digits.magnitude().sqrt();
+    BigDecimal::new(root.into(), scale + 1).with_scale_round(scale, RoundingMode::HalfUp)
+}

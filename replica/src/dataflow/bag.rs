@@ -1,0 +1,188 @@
+//! Bags of rows with weights, and rows arranged by keys.
+
+use crate::{
+    expr::{EvalError, ExistsProbe, Scalar},
+    store::KeyBytes,
+};
+use hashbrown::{HashMap, hash_map::EntryRef};
+use smallvec::SmallVec;
+use std::hash::{Hash, Hasher};
+use tidegate_wire::model::{Order, Row, key::encode_cell};
+
+/// Rows with how often each comes (above 0) or goes (below 0).
+pub(super) type Bag = Vec<(Row, i64)>;
+
+/// A row told apart by its bytes.
+#[derive(Clone, Debug)]
+pub(super) struct ByBytes(pub(super) Row);
+
+impl PartialEq for ByBytes {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.as_bytes() == other.0.as_bytes()
+    }
+}
+
+impl Eq for ByBytes {}
+
+impl Hash for ByBytes {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.as_bytes().hash(state);
+    }
+}
+
+/// Adds up equal rows, and drops those that come to nothing.
+pub(super) fn consolidate(bag: &mut Bag) {
+    if bag.len() < 2 {
+        return;
+    }
+    let mut sums: HashMap<ByBytes, i64> = HashMap::with_capacity(bag.len());
+    for (row, weight) in bag.drain(..) {
+        *sums.entry(ByBytes(row)).or_default() += weight;
+    }
+    bag.extend(sums.into_iter().filter(|(_, weight)| *weight != 0).map(|(row, weight)| (row.0, weight)));
+}
+
+/// Scalars that are evaluated outside of nested queries have no EXISTS in them.
+pub(super) struct NoExists;
+
+impl ExistsProbe for NoExists {
+    fn exists(&self, _: usize, _: &Row) -> Result<bool, EvalError> {
+        unreachable!("a select's subqueries are joins")
+    }
+}
+
+/// Appends the key of a row; whether it finds anything, which a NULL does not where it does not agree with NULL.
+pub(super) fn encode_key(
+    keys: &[Scalar],
+    null_agrees: &[bool],
+    row: &Row,
+    out: &mut Vec<u8>,
+) -> Result<bool, EvalError> {
+    for (at, key) in keys.iter().enumerate() {
+        let value = key.value(row, &NoExists)?;
+        if value.as_ref().is_null() && !null_agrees.get(at).copied().unwrap_or(true) {
+            return Ok(false);
+        }
+        encode_cell(value.as_ref(), Order::ASC, out);
+    }
+    Ok(true)
+}
+
+/// A row's key in an order.
+pub(super) fn encode_order(order: &[(Scalar, Order)], row: &Row, out: &mut Vec<u8>) -> Result<(), EvalError> {
+    for (scalar, order) in order {
+        encode_cell(scalar.value(row, &NoExists)?.as_ref(), *order, out);
+    }
+    Ok(())
+}
+
+/// Rows by key, each with its weight.
+#[derive(Debug, Default)]
+pub(super) struct Arrangement {
+    groups: HashMap<KeyBytes, Group>,
+}
+
+/// The rows under one key. Few are a list; many are hashed, so that one can be found among them.
+#[derive(Debug)]
+enum Group {
+    Few(SmallVec<[(Row, i64); 1]>),
+    Many(HashMap<ByBytes, i64>),
+}
+
+/// Rows of a group that are a list.
+const FEW_MAX: usize = 16;
+
+impl Arrangement {
+    /// Adds to a row's weight under a key.
+    pub(super) fn add(&mut self, key: &[u8], row: &Row, weight: i64) {
+        match self.groups.entry_ref(key) {
+            EntryRef::Vacant(entry) => {
+                entry.insert(Group::Few(SmallVec::from_buf([(row.clone(), weight)])));
+            }
+            EntryRef::Occupied(mut entry) => {
+                entry.get_mut().add(row, weight);
+                if entry.get().is_empty() {
+                    entry.remove();
+                }
+            }
+        }
+    }
+
+    /// The rows under a key.
+    pub(super) fn get(&self, key: &[u8]) -> impl Iterator<Item = (&Row, i64)> {
+        self.groups.get(key).into_iter().flat_map(Group::iter)
+    }
+
+    /// Whether there is a row under a key.
+    pub(super) fn contains(&self, key: &[u8]) -> bool {
+        self.groups.contains_key(key)
+    }
+
+    /// How many keys there are.
+    pub(super) fn len(&self) -> usize {
+        self.groups.len()
+    }
+
+    /// Keeps only some rows.
+    pub(super) fn retain(&mut self, keep: &dyn Fn(&Row) -> bool) {
+        self.groups.retain(|_, group| {
+            match group {
+                Group::Few(rows) => rows.retain(|(row, _)| keep(row)),
+                Group::Many(rows) => rows.retain(|row, _| keep(&row.0)),
+            }
+            !group.is_empty()
+        });
+    }
+
+    /// Takes over what another holds.
+    pub(super) fn absorb(&mut self, other: Self) {
+        for (key, group) in other.groups {
+            group.iter().for_each(|(row, weight)| self.add(&key, row, weight));
+        }
+    }
+}
+
+impl Group {
+    fn add(&mut self, row: &Row, weight: i64) {
+        match self {
+            Self::Few(rows) => {
+                let found = rows.iter().position(|(other, _)| other.as_bytes() == row.as_bytes());
+                match found {
+                    Some(at) => {
+                        rows[at].1 += weight;
+                        if rows[at].1 == 0 {
+                            rows.swap_remove(at);
+                        }
+                    }
+                    None => rows.push((row.clone(), weight)),
+                }
+                if rows.len() > FEW_MAX {
+                    let rows = std::mem::take(rows);
+                    *self =
+                        Self::Many(rows.into_iter().map(|(row, weight)| (ByBytes(row), weight)).collect());
+                }
+            }
+            Self::Many(rows) => {
+                let sum = rows.entry(ByBytes(row.clone())).or_default();
+                *sum += weight;
+                if *sum == 0 {
+                    rows.remove(&ByBytes(row.clone()));
+                }
+            }
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        match self {
+            Self::Few(rows) => rows.is_empty(),
+            Self::Many(rows) => rows.is_empty(),
+        }
+    }
+
+    fn iter(&self) -> Box<dyn Iterator<Item = (&Row, i64)> + '_> {
+        match self {
+            Self::Few(rows) => Box::new(rows.iter().map(|(row, weight)| (row, *weight))),
+            Self::Many(rows) => Box::new(rows.iter().map(|(row, weight)| (&row.0, *weight))),
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! Dataflows against themselves: what advances say equals what hydrating afresh says, whatever was committed and in
+//! whichever steps. (That hydrating is right is PostgreSQL's to say, in the whole-system tests.)
+
+use super::Dataflow;
+use crate::{
+    pipeline::Budget,
+    query::{Parameters, Resolved, resolve_select, shape::Body},
+    sql::bind,
+    store::{Delta, KeyBytes, Snapshot, SnapshotEditor, key::row_key},
+    worker::{BindingId, Change},
+};
+use proptest::prelude::*;
+use serde_json::{Map, json};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use tidegate_wire::model::{Cv, Row, TableSchema, Value};
+
+/// One of each kind of operator, alone and over others.
+const QUERIES: &[&str] = &[
+    "select id, n + 1 as m from a where n > 2",
+    "select n from a",
+    "select a.id, b.x from a join b on b.a_id = a.id where b.x < 5",
+    "select a.id, b.x from a left join b on b.a_id = a.id and b.x > 2",
+    "select a.id, b.id as b_id, b.x from a full join b on b.a_id = a.id and b.x > a.n",
+    "select a.id, c.id as c_id from a cross join c where a.n < c.n",
+    "select x.id, y.id as y_id from a x join a y on x.n = y.n",
+    "select a.id, b.x, c.n from a join b on b.a_id = a.id join c on c.id = b.x",
+    "select n, count(*) as k, sum(id) as s, min(id) as low, max(id) as high, avg(id) as mean from a group by n",
+    "select count(*) as k, sum(n) as s from a where n > 1",
+    "select count(distinct n) as k, sum(n) filter (where id > 3) as s from a",
+    "select n, count(*) as k from a group by n having count(*) > 1",
+    "select distinct n from a",
+    "select n from a union select x from b",
+    "select n from a except select x from b",
+    "select n from a intersect all select x from b",
+    "select n from a except all select x from b",
+    "select id from a where exists (select 1 from b where b.a_id = a.id and b.x > 2)",
+    "select id from a where not exists (select 1 from b where b.a_id = a.id and b.x > a.n)",
+    "select id from a where n in (select x from b)",
+    "select id from a where n not in (select x from b where b.a_id < 3)",
+    "select id from a where n not in (select b.x from b where b.a_id = a.id)",
+    "select id, (select count(*) from b where b.a_id = a.id) as k from a",
+    "select id, (select max(x) from b where b.a_id <= a.id) as k from a",
+    "select id from a where n > (select avg(x) from b)",
+    "select id from a where n > all (select x from b where b.a_id = a.id)",
+    "select id, n from a order by n desc, id limit 3 offset 1",
+    "select distinct on (n) n, id from a order by n, id desc",
+    "select id, row_number() over (partition by n order by id) as r, sum(n) over (order by id) as s from a",
+    "select id, lag(n) over (order by id) as p, rank() over (order by n) as r from a",
+    "select t.n, k from (select n, count(*) as k from a group by n) t join c on c.n = t.k",
+    "with t as (select n, count(*) as k from a group by n) select x.n, y.k from t x join t y on x.k = y.n",
+    "select a.id, l.x from a cross join lateral (select x from b where b.a_id = a.id order by x limit 1) l",
+    "select id from a where n = :p",
+    "select count(*) as k, max(id) as m from a where n = :p",
+    "select a.id, (select count(*) from b where b.a_id = a.id) as k from a where n = :p",
+    "select a.id from a where n = :p and exists (select 1 from b where b.a_id = a.id and b.x >= a.n)",
+    "select x, count(*) as k from b join a on a.id = b.a_id where a.n = :p group by x",
+];
+
+/// What some commits write: table, key and row's values, or nothing for a removal.
+type Writes = Vec<Vec<(usize, i64, Option<(Option<i64>, i64)>)>>;
+
+struct Database {
+    snapshot: Arc<Snapshot>,
+    cv: u64,
+}
+
+impl Database {
+    fn new() -> Self {
+        let table = |name: &str, columns: serde_json::Value| -> TableSchema {
+            serde_json::from_value(json!({"name": name, "primary_key": ["id"], "columns": columns}))
+                .expect("a table")
+        };
+        let int = |name: &str, nullable: bool| json!({"name": name, "type": "int8", "nullable": nullable});
+        let mut editor = SnapshotEditor::new(Arc::new(Snapshot::empty()));
+        editor.create_table(table("a", json!([int("id", false), int("n", true)])));
+        editor.create_table(table("b", json!([int("id", false), int("x", true), int("a_id", false)])));
+        editor.create_table(table("c", json!([int("id", false), int("n", true)])));
+        Self { snapshot: editor.finish(Cv(1)).to, cv: 1 }
+    }
+
+    fn commit(&mut self, writes: &[(usize, i64, Option<(Option<i64>, i64)>)]) -> Delta {
+        let mut editor = SnapshotEditor::new(Arc::clone(&self.snapshot));
+        for (table, key, values) in writes {
+            let name = ["a", "b", "c"][*table];
+            let id = self.snapshot.table_id(name).expect("there");
+            let row = values.as_ref().map(|(n, other)| {
+                let mut values = vec![Value::Int8(*key), n.map_or(Value::Null, Value::Int8)];
+                if name == "b" {
+                    values.push(Value::Int8(*other));
+                }
+                Row::from_values(&values)
+            });
+            let encoded = row_key(&Row::from_values(&[Value::Int8(*key)]), &[0]);
+            editor.set(id, &encoded, row);
+        }
+        self.cv += 1;
+        let delta = editor.finish(Cv(self.cv));
+        self.snapshot = Arc::clone(&delta.to);
+        delta
+    }
+}
+
+fn resolved(text: &str, snapshot: &Snapshot, p: i64) -> Resolved {
+    let args = Map::from_iter([("p".to_owned(), json!(p))]);
+    let claims = Map::new();
+    let parameters = Parameters { args: &args, claims: &claims, declared: None };
+    let select = bind(text, snapshot, &parameters).unwrap_or_else(|error| panic!("{text}: {error}"));
+    resolve_select(&select, snapshot).unwrap_or_else(|error| panic!("{text}: {error}"))
+}
+
+fn dataflow(resolved: &Resolved) -> Dataflow {
+    let Body::Flat(plan) = &resolved.shape.body else { panic!("a select is flat") };
+    Dataflow::new(Arc::clone(&resolved.shape), Arc::clone(plan))
+}
+
+/// A result as keys and rows.
+#[derive(Debug, Default, PartialEq)]
+struct Folded(BTreeMap<KeyBytes, String>);
+
+impl Folded {
+    fn fold(&mut self, resolved: &Resolved, changes: &[Change], binding: BindingId) {
+        let key = &resolved.shape.output.tables[0].key;
+        let own = || changes.iter().filter(|change| change.binding == binding);
+        for row in own().filter_map(|change| change.old.as_ref()) {
+            let gone = self.0.remove(&row_key(row, key));
+            assert_eq!(gone, Some(format!("{row:?}")), "what goes was there");
+        }
+        for row in own().filter_map(|change| change.new.as_ref()) {
+            let before = self.0.insert(row_key(row, key), format!("{row:?}"));
+            assert_eq!(before, None, "a key is there once");
+        }
+    }
+}
+
+fn fresh(resolved: &Resolved, snapshot: &Arc<Snapshot>) -> Folded {
+    let mut changes = Vec::new();
+    let budget = Budget::once(Duration::from_secs(60));
+    dataflow(resolved)
+        .bind(BindingId(9), resolved.values.clone().into(), snapshot, &budget, &mut changes)
+        .expect("it hydrates");
+    let mut folded = Folded::default();
+    folded.fold(resolved, &changes, BindingId(9));
+    folded
+}
+
+fn run(text: &str, writes: &Writes) {
+    let budget = || Budget::once(Duration::from_secs(60));
+    let mut database = Database::new();
+    let before = writes.len() / 3;
+    writes[..before].iter().for_each(|writes| drop(database.commit(writes)));
+    // Two bindings of a shape with parameters, the second from half-way on, and the first gone near the end.
+    let queries = [resolved(text, &database.snapshot, 1), resolved(text, &database.snapshot, 2)];
+    let is_bound_twice = !queries[0].values.is_empty();
+    let mut own = dataflow(&queries[0]);
+    let mut results = [Folded::default(), Folded::default()];
+    let bind = |own: &mut Dataflow, at: usize, snapshot: &Arc<Snapshot>, results: &mut [Folded; 2]| {
+        let mut changes = Vec::new();
+        let values = queries[at].values.clone().into();
+        own.bind(BindingId(at as u64), values, snapshot, &budget(), &mut changes).expect("it hydrates");
+        results[at].fold(&queries[at], &changes, BindingId(at as u64));
+    };
+    bind(&mut own, 0, &database.snapshot, &mut results);
+    let (half, end) = ((writes.len() + before) / 2, writes.len() - writes.len() / 6);
+    for (at, writes) in writes.iter().enumerate().skip(before) {
+        let delta = database.commit(writes);
+        let mut changes = Vec::new();
+        own.advance(&delta, &budget(), &mut changes).expect("it advances");
+        for (number, result) in results.iter_mut().enumerate() {
+            result.fold(&queries[number], &changes, BindingId(number as u64));
+        }
+        let is_second_there = is_bound_twice && at >= half;
+        if is_bound_twice && at == half {
+            results[1] = Folded::default();
+            bind(&mut own, 1, &database.snapshot, &mut results);
+        }
+        if is_bound_twice && at == end {
+            assert_eq!(own.unbind(BindingId(0), &database.snapshot, &budget()), results[0].0.len());
+        }
+        if !(is_bound_twice && at >= end) {
+            assert_eq!(results[0], fresh(&queries[0], &database.snapshot), "{text}, binding 0 after {at}");
+        }
+        if is_second_there {
+            assert_eq!(results[1], fresh(&queries[1], &database.snapshot), "{text}, binding 1 after {at}");
+        }
+    }
+}
+
+fn writes() -> impl Strategy<Value = Writes> {
+    let value = (prop::option::weighted(0.85, 0..4_i64), 0..6_i64);
+    let write = (0..3_usize, 0..6_i64, prop::option::weighted(0.7, value));
+    prop::collection::vec(prop::collection::vec(write, 0..4), 6..24)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    #[test]
+    fn advance_is_difference(writes in writes()) {
+        for text in QUERIES {
+            run(text, &writes);
+        }
+    }
+}

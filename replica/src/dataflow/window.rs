@@ -1,0 +1,204 @@
+//! Window functions: a partition that changes is computed again.
+
+use super::{
+    accumulator::Accumulator,
+    aggregate::accumulate,
+    bag::{Bag, NoExists, consolidate, encode_key, encode_order},
+};
+use crate::{
+    algebra::{Aggregate, Bound, Frame, FrameUnit, WindowFunction, WindowKind},
+    expr::{EvalError, Scalar},
+    store::KeyBytes,
+};
+use hashbrown::HashMap;
+use std::{collections::BTreeMap, ops::Range};
+use tidegate_wire::model::{Order, Row, Value, key::encode_cell};
+
+/// A partition's rows in the window's order; the whole row ends it.
+type Rows = BTreeMap<(KeyBytes, KeyBytes), (Row, i64)>;
+
+/// All rows by partition.
+#[derive(Debug, Default)]
+pub(super) struct Windows {
+    partitions: HashMap<KeyBytes, Rows>,
+}
+
+impl Windows {
+    /// What the rows with their functions' values change.
+    pub(super) fn advance(
+        &mut self,
+        partition: &[Scalar],
+        order: &[(Scalar, Order)],
+        functions: &[WindowFunction],
+        changes: &Bag,
+    ) -> Result<Bag, EvalError> {
+        let mut by_partition: HashMap<KeyBytes, Vec<((KeyBytes, KeyBytes), &Row, i64)>> = HashMap::new();
+        for (row, weight) in changes {
+            let (mut key, mut at, mut tie) = (Vec::new(), Vec::new(), Vec::new());
+            encode_key(partition, &[], row, &mut key)?;
+            encode_order(order, row, &mut at)?;
+            row.cells().for_each(|cell| encode_cell(cell, Order::ASC, &mut tie));
+            tie.extend(row.as_bytes());
+            let at = (KeyBytes::from_slice(&at), KeyBytes::from_slice(&tie));
+            by_partition.entry(KeyBytes::from_slice(&key)).or_default().push((at, row, *weight));
+        }
+        let mut out = Bag::new();
+        for (key, changes) in by_partition {
+            let rows = self.partitions.entry(key.clone()).or_default();
+            compute(rows, functions, -1, &mut out)?;
+            for (at, row, weight) in changes {
+                let found = rows.entry(at.clone()).or_insert_with(|| (row.clone(), 0));
+                found.1 += weight;
+                if found.1 == 0 {
+                    rows.remove(&at);
+                }
+            }
+            compute(rows, functions, 1, &mut out)?;
+            if rows.is_empty() {
+                self.partitions.remove(&key);
+            }
+        }
+        consolidate(&mut out);
+        Ok(out)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.partitions.values().map(BTreeMap::len).sum()
+    }
+
+    pub(super) fn absorb(&mut self, other: Self) {
+        self.partitions.extend(other.partitions);
+    }
+
+    pub(super) fn retain(&mut self, keep: &dyn Fn(&Row) -> bool) {
+        self.partitions.retain(|_, rows| rows.values().next().is_some_and(|(row, _)| keep(row)));
+    }
+}
+
+/// A partition in order, each row as often as it is there.
+struct Partition<'r> {
+    rows: Vec<&'r Row>,
+    /// Per row, the number of its group of equals.
+    group: Vec<usize>,
+    /// Where each group begins, and where the last one ends.
+    starts: Vec<usize>,
+}
+
+/// Appends a partition's rows with their functions' values.
+fn compute(rows: &Rows, functions: &[WindowFunction], sign: i64, out: &mut Bag) -> Result<(), EvalError> {
+    let mut partition = Partition { rows: Vec::new(), group: Vec::new(), starts: Vec::new() };
+    let mut last: Option<&KeyBytes> = None;
+    for ((order, _), (row, weight)) in rows {
+        if last != Some(order) {
+            partition.starts.push(partition.rows.len());
+            last = Some(order);
+        }
+        for _ in 0..*weight {
+            partition.rows.push(row);
+            partition.group.push(partition.starts.len() - 1);
+        }
+    }
+    partition.starts.push(partition.rows.len());
+    let columns =
+        functions.iter().map(|function| partition.column(function)).collect::<Result<Vec<_>, _>>()?;
+    for (at, row) in partition.rows.iter().enumerate() {
+        let values = columns.iter().map(|column| column[at].as_ref());
+        out.push((Row::encode(row.cells().chain(values)), sign));
+    }
+    Ok(())
+}
+
+impl Partition<'_> {
+    /// A function's value for each row.
+    fn column(&self, function: &WindowFunction) -> Result<Vec<Value>, EvalError> {
+        let count = self.rows.len();
+        let number = |number: usize| Value::Int8(i64::try_from(number).unwrap_or(i64::MAX));
+        match &function.kind {
+            WindowKind::RowNumber => Ok((1..=count).map(number).collect()),
+            WindowKind::Rank => Ok((0..count).map(|at| number(self.starts[self.group[at]] + 1)).collect()),
+            WindowKind::DenseRank => Ok((0..count).map(|at| number(self.group[at] + 1)).collect()),
+            WindowKind::Lag { value, offset, default } => (0..count)
+                .map(|at| {
+                    let from = i64::try_from(at).unwrap_or(i64::MAX).checked_sub(*offset);
+                    let row =
+                        from.and_then(|from| usize::try_from(from).ok()).and_then(|from| self.rows.get(from));
+                    row.map_or(Ok(default.clone()), |row| evaluate(value, row))
+                })
+                .collect(),
+            WindowKind::FirstValue(value, frame) => (0..count)
+                .map(|at| match self.frame(at, *frame) {
+                    frame if frame.is_empty() => Ok(Value::Null),
+                    frame => evaluate(value, self.rows[frame.start]),
+                })
+                .collect(),
+            WindowKind::LastValue(value, frame) => (0..count)
+                .map(|at| match self.frame(at, *frame) {
+                    frame if frame.is_empty() => Ok(Value::Null),
+                    frame => evaluate(value, self.rows[frame.end - 1]),
+                })
+                .collect(),
+            WindowKind::Aggregate(aggregate, frame) => self.aggregate(aggregate, *frame),
+        }
+    }
+
+    /// An aggregate over each row's frame. Frames move forward, so that each row comes and goes once.
+    fn aggregate(&self, aggregate: &Aggregate, frame: Frame) -> Result<Vec<Value>, EvalError> {
+        let mut values = Vec::with_capacity(self.rows.len());
+        let mut accumulator = Accumulator::new(aggregate);
+        let mut held = 0..0;
+        let mut last: Option<(Range<usize>, Value)> = None;
+        for at in 0..self.rows.len() {
+            let wanted = self.frame(at, frame);
+            if let Some((range, value)) = &last
+                && *range == wanted
+            {
+                values.push(value.clone());
+                continue;
+            }
+            if wanted.start >= held.end || wanted.start < held.start || wanted.end < held.end {
+                accumulator = Accumulator::new(aggregate);
+                held = wanted.start..wanted.start;
+            }
+            for row in &self.rows[held.start..wanted.start.min(held.end)] {
+                accumulate(aggregate, &mut accumulator, row, -1)?;
+            }
+            for row in &self.rows[held.end..wanted.end] {
+                accumulate(aggregate, &mut accumulator, row, 1)?;
+            }
+            held = wanted.clone();
+            let value = accumulator.value(aggregate)?;
+            values.push(value.clone());
+            last = Some((wanted, value));
+        }
+        Ok(values)
+    }
+
+    /// The rows that a row's frame has.
+    fn frame(&self, at: usize, frame: Frame) -> Range<usize> {
+        let count = self.rows.len();
+        let group = self.group[at];
+        let groups = self.starts.len() - 1;
+        let by = |steps: u64| usize::try_from(steps).unwrap_or(usize::MAX);
+        let is_rows = frame.unit == FrameUnit::Rows;
+        // In rows, or in groups of equals.
+        let (here, all) = if is_rows { (at, count) } else { (group, groups) };
+        let start = match frame.start {
+            Bound::Unbounded => 0,
+            Bound::Preceding(steps) => here.saturating_sub(by(steps)),
+            Bound::Current => here,
+            Bound::Following(steps) => here.saturating_add(by(steps)).min(all),
+        };
+        let end = match frame.end {
+            Bound::Unbounded => all,
+            Bound::Preceding(steps) => (here + 1).saturating_sub(by(steps)),
+            Bound::Current => here + 1,
+            Bound::Following(steps) => here.saturating_add(1).saturating_add(by(steps)).min(all),
+        };
+        let (start, end) = if is_rows { (start, end) } else { (self.starts[start], self.starts[end]) };
+        start..end.max(start)
+    }
+}
+
+fn evaluate(scalar: &Scalar, row: &Row) -> Result<Value, EvalError> {
+    Ok(scalar.value(row, &NoExists)?.as_ref().to_value())
+}

@@ -1,0 +1,362 @@
+//! Joins: which conditions are keys, and in which order inputs are looked up.
+
+use super::{Input, Join, Lookup, LookupAccess, Path, Source, Step};
+use crate::{
+    algebra::positions::{Positions, all},
+    expr::{Compare, Condition, Scalar, typing::Type},
+    query::shape::Access,
+    store::{IndexSpec, Snapshot, TableId},
+};
+use std::{cmp::Reverse, sync::Arc};
+use tidegate_wire::model::{ColumnType, Order, Value};
+
+/// Inner joins, filters and projections taken apart: conditions over the inputs' columns, one after the other.
+pub(super) struct Pieces {
+    inputs: Vec<Piece>,
+    pub(super) conditions: Vec<Condition>,
+    /// The columns' types.
+    pub(super) types: Vec<ColumnType>,
+}
+
+struct Piece {
+    source: Origin,
+    width: usize,
+}
+
+enum Origin {
+    Table(TableId),
+    Node(usize),
+}
+
+impl Pieces {
+    pub(super) fn of_table(table: TableId, types: Vec<ColumnType>) -> Self {
+        Self::of(Origin::Table(table), types)
+    }
+
+    pub(super) fn of_node(node: usize, types: Vec<ColumnType>) -> Self {
+        Self::of(Origin::Node(node), types)
+    }
+
+    fn of(source: Origin, types: Vec<ColumnType>) -> Self {
+        Self { inputs: vec![Piece { source, width: types.len() }], conditions: Vec::new(), types }
+    }
+
+    /// Puts others behind, whose columns are renumbered.
+    pub(super) fn append(&mut self, other: Self) {
+        self.conditions.extend(other.conditions.moved(self.types.len()));
+        self.inputs.extend(other.inputs);
+        self.types.extend(other.types);
+    }
+
+    /// The table, when that is all.
+    pub(super) fn only_table(&self) -> Option<TableId> {
+        match self.inputs.as_slice() {
+            [Piece { source: Origin::Table(table), .. }] => Some(*table),
+            _ => None,
+        }
+    }
+}
+
+/// Two values, of different inputs, that must be equal.
+#[derive(Clone)]
+pub(super) struct Equality {
+    pub(super) left: Scalar,
+    pub(super) right: Scalar,
+    pub(super) null_agrees: bool,
+}
+
+/// The equality that a condition is, when its sides read different inputs and have one type; the side that reads the
+/// earlier input is its left.
+pub(super) fn equality(
+    condition: &Condition,
+    types: &[ColumnType],
+    input_of: &dyn Fn(usize) -> usize,
+) -> Option<Equality> {
+    let (a, b, null_agrees) = match condition {
+        Condition::Compare(Compare::Equal, a, b) => (a, b, false),
+        Condition::Not(inner) => match &**inner {
+            Condition::IsDistinct(a, b) => (a, b, true),
+            _ => return None,
+        },
+        _ => return None,
+    };
+    let only = |scalar: &Scalar| -> Option<usize> {
+        let mut inputs = Vec::new();
+        scalar.read(&mut |at| inputs.push(input_of(at)));
+        inputs.dedup();
+        if let [input] = inputs.as_slice() { Some(*input) } else { None }
+    };
+    let (on_a, on_b) = (only(a)?, only(b)?);
+    if on_a == on_b || type_of(a, types)? != type_of(b, types)? {
+        return None;
+    }
+    let (left, right) = if on_a < on_b { (a.clone(), b.clone()) } else { (b.clone(), a.clone()) };
+    Some(Equality { left, right, null_agrees })
+}
+
+/// A scalar's type, where it can be told without its context.
+fn type_of(scalar: &Scalar, types: &[ColumnType]) -> Option<ColumnType> {
+    match scalar {
+        Scalar::Column(at) => types.get(*at).copied(),
+        Scalar::Convert(Type::Column(ty), _) => Some(*ty),
+        Scalar::Convert(Type::Int4, _) => Some(ColumnType::Int8),
+        Scalar::Condition(_) => Some(ColumnType::Bool),
+        Scalar::Constant(Value::Int8(_)) => Some(ColumnType::Int8),
+        Scalar::Constant(Value::Text(_)) => Some(ColumnType::Text),
+        _ => None,
+    }
+}
+
+/// In which order the columns of a table are looked up by, as numbers of `columns`, and how: by the primary key where
+/// they begin it, else by an index.
+pub(super) fn table_access(table: TableId, columns: &[usize], snapshot: &Snapshot) -> (Vec<usize>, Access) {
+    let key = snapshot.table(table).map_or(&[][..], |relation| &relation.schema().primary_key);
+    let mut distinct: Vec<usize> = Vec::new();
+    for (at, column) in columns.iter().enumerate() {
+        if !distinct.iter().any(|&known| columns[known] == *column) {
+            distinct.push(at);
+        }
+    }
+    let begins_key = distinct.len() <= key.len()
+        && key[..distinct.len()].iter().all(|part| distinct.iter().any(|&at| columns[at] == *part));
+    if begins_key {
+        distinct.sort_unstable_by_key(|&at| key.iter().position(|part| *part == columns[at]));
+        return (distinct, Access::Primary);
+    }
+    let columns = distinct.iter().map(|&at| (columns[at], Order::ASC)).collect();
+    (distinct, Access::Index(Arc::new(IndexSpec { table, columns })))
+}
+
+/// A join of such inputs with such columns.
+pub(super) fn join(pieces: Pieces, columns: Vec<Scalar>, snapshot: &Snapshot) -> Join {
+    Joiner::new(pieces, columns, snapshot).join()
+}
+
+struct Joiner<'s> {
+    snapshot: &'s Snapshot,
+    inputs: Vec<Input>,
+    /// Where each input's columns begin.
+    starts: Vec<usize>,
+    /// The input of each column.
+    input_of: Vec<usize>,
+    equalities: Vec<Equality>,
+    /// Conditions over several inputs that are not equalities.
+    rest: Vec<Condition>,
+    columns: Vec<Scalar>,
+}
+
+impl<'s> Joiner<'s> {
+    fn new(pieces: Pieces, columns: Vec<Scalar>, snapshot: &'s Snapshot) -> Self {
+        let (mut starts, mut input_of) = (Vec::new(), Vec::new());
+        for (number, piece) in pieces.inputs.iter().enumerate() {
+            starts.push(input_of.len());
+            input_of.resize(input_of.len() + piece.width, number);
+        }
+        let mut filters: Vec<Vec<Condition>> = pieces.inputs.iter().map(|_| Vec::new()).collect();
+        let (mut equalities, mut rest) = (Vec::new(), Vec::new());
+        for condition in &pieces.conditions {
+            let mut inputs = Vec::new();
+            condition.read(&mut |at| inputs.push(input_of[at]));
+            inputs.sort_unstable();
+            inputs.dedup();
+            match inputs.as_slice() {
+                [] => filters[0].push(condition.clone()),
+                [input] => {
+                    let start = starts[*input];
+                    filters[*input].push(condition.map(&mut |at| Scalar::Column(at - start)));
+                }
+                _ => match equality(condition, &pieces.types, &|at| input_of[at]) {
+                    Some(equality) => equalities.push(equality),
+                    None => rest.push(condition.clone()),
+                },
+            }
+        }
+        // What of each input is read, by which a change that touches none of it is told to be nothing.
+        let mut used: Vec<Vec<usize>> = pieces.inputs.iter().map(|_| Vec::new()).collect();
+        let mut note = |at: usize| used[input_of[at]].push(at - starts[input_of[at]]);
+        columns.read(&mut note);
+        pieces.conditions.read(&mut note);
+        let inputs = pieces
+            .inputs
+            .into_iter()
+            .zip(filters)
+            .zip(used)
+            .map(|((piece, filters), mut used)| {
+                used.sort_unstable();
+                used.dedup();
+                let source = match piece.source {
+                    Origin::Table(table) => Source::Table { table, used },
+                    Origin::Node(node) => Source::Node(node),
+                };
+                Input { source, filter: all(filters), width: piece.width, arrangements: Vec::new() }
+            })
+            .collect();
+        Self { snapshot, inputs, starts, input_of, equalities, rest, columns }
+    }
+
+    fn join(mut self) -> Join {
+        let paths = (0..self.inputs.len()).map(|start| self.path(start)).collect();
+        Join { inputs: self.inputs, paths }
+    }
+
+    fn path(&mut self, start: usize) -> Path {
+        // Where each column is in the row so far.
+        let mut at: Vec<Option<usize>> = vec![None; self.input_of.len()];
+        let mut width = 0;
+        let mut visited = vec![false; self.inputs.len()];
+        let mut held = vec![false; self.rest.len()];
+        let mut met = vec![false; self.equalities.len()];
+        let mut steps = Vec::new();
+        let mut next = start;
+        loop {
+            visited[next] = true;
+            let (from, own) = (self.starts[next], self.inputs[next].width);
+            let lookup = (next != start).then(|| self.lookup(next, &at, &mut met));
+            for column in 0..own {
+                at[from + column] = Some(width + column);
+            }
+            width += own;
+            if let Some(by) = lookup {
+                let condition = self.now_known(&at, &visited, &mut held, &mut met);
+                steps.push(Step { input: next, by, condition });
+            }
+            match self.nearest(&visited) {
+                Some(input) => next = input,
+                None => break,
+            }
+        }
+        let place = |column: usize| Scalar::Column(at[column].expect("every input is visited"));
+        Path { steps, columns: self.columns.map(&mut { place }) }
+    }
+
+    /// The input that is best looked up next: one whose key is known, else the one with the most equalities, else the
+    /// smallest.
+    fn nearest(&self, visited: &[bool]) -> Option<usize> {
+        let unvisited = (0..self.inputs.len()).filter(|input| !visited[*input]);
+        unvisited.max_by_key(|&input| {
+            let columns = self.known_columns(input, visited);
+            let is_unique = match &self.inputs[input].source {
+                Source::Table { table, .. } => self.snapshot.table(*table).is_some_and(|relation| {
+                    relation.schema().primary_key.iter().all(|part| columns.contains(&Some(*part)))
+                }),
+                Source::Node(_) => false,
+            };
+            (is_unique, columns.len(), Reverse(self.size(input)), Reverse(input))
+        })
+    }
+
+    /// The columns of an input that equalities with visited ones give; `None` for other scalars of an operator's rows.
+    fn known_columns(&self, input: usize, visited: &[bool]) -> Vec<Option<usize>> {
+        let sides = self.equalities.iter().flat_map(|it| [(&it.left, &it.right), (&it.right, &it.left)]);
+        sides
+            .filter(|(own, other)| {
+                self.reads(own) == Some(input) && self.reads(other).is_some_and(|it| visited[it])
+            })
+            .filter_map(|(own, _)| match own {
+                Scalar::Column(at) => Some(Some(at - self.starts[input])),
+                _ => self.is_node(input).then_some(None),
+            })
+            .collect()
+    }
+
+    fn is_node(&self, input: usize) -> bool {
+        matches!(self.inputs[input].source, Source::Node(_))
+    }
+
+    fn size(&self, input: usize) -> usize {
+        match &self.inputs[input].source {
+            Source::Table { table, .. } => {
+                self.snapshot.table(*table).map_or(0, |relation| relation.rows().len())
+            }
+            // Nothing is known of it; mostly it is smaller than what it is made of.
+            Source::Node(_) => 1,
+        }
+    }
+
+    /// The input that a scalar reads.
+    fn reads(&self, scalar: &Scalar) -> Option<usize> {
+        let mut input = None;
+        scalar.read(&mut |at| input = Some(self.input_of[at]));
+        input
+    }
+
+    /// How an input's rows are looked up from what is known.
+    fn lookup(&mut self, input: usize, at: &[Option<usize>], met: &mut [bool]) -> Lookup {
+        let start = self.starts[input];
+        let is_node = self.is_node(input);
+        let (mut own, mut keys, mut null_agrees, mut numbers) =
+            (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        for (number, equality) in self.equalities.iter().enumerate() {
+            for (side, other) in [(&equality.left, &equality.right), (&equality.right, &equality.left)] {
+                let is_known = self.reads(other).is_some_and(|input| at[self.starts[input]].is_some());
+                let can_be_key = is_node || matches!(side, Scalar::Column(_));
+                if self.reads(side) == Some(input) && is_known && can_be_key {
+                    own.push(side.map(&mut |column| Scalar::Column(column - start)));
+                    keys.push(other.map(&mut |column| Scalar::Column(at[column].unwrap_or(0))));
+                    null_agrees.push(equality.null_agrees);
+                    numbers.push(number);
+                }
+            }
+        }
+        let (order, access) = match &self.inputs[input].source {
+            Source::Table { table, .. } => {
+                let columns: Vec<usize> = own
+                    .iter()
+                    .map(|key| match key {
+                        Scalar::Column(column) => *column,
+                        _ => unreachable!("a table is looked up by its columns"),
+                    })
+                    .collect();
+                let (order, access) = table_access(*table, &columns, self.snapshot);
+                (order, LookupAccess::Table(access))
+            }
+            Source::Node(_) => {
+                let arrangements = &mut self.inputs[input].arrangements;
+                let number = arrangements.iter().position(|keys| *keys == own).unwrap_or_else(|| {
+                    arrangements.push(own.clone());
+                    arrangements.len() - 1
+                });
+                ((0..own.len()).collect(), LookupAccess::Arrangement(number))
+            }
+        };
+        for &key in &order {
+            met[numbers[key]] = true;
+        }
+        Lookup {
+            keys: order.iter().map(|&key| keys[key].clone()).collect(),
+            null_agrees: order.iter().map(|&key| null_agrees[key]).collect(),
+            access,
+        }
+    }
+
+    /// The conditions that can be tested for the first time.
+    fn now_known(
+        &self,
+        at: &[Option<usize>],
+        visited: &[bool],
+        held: &mut [bool],
+        met: &mut [bool],
+    ) -> Condition {
+        let place = |column: usize| Scalar::Column(at[column].unwrap_or(0));
+        let mut conditions = Vec::new();
+        for (condition, held) in self.rest.iter().zip(held) {
+            let mut is_known = true;
+            condition.read(&mut |column| is_known &= visited[self.input_of[column]]);
+            if is_known && !std::mem::replace(held, true) {
+                conditions.push(condition.map(&mut { place }));
+            }
+        }
+        for (equality, met) in self.equalities.iter().zip(met) {
+            let known = |scalar: &Scalar| self.reads(scalar).is_some_and(|input| visited[input]);
+            if known(&equality.left) && known(&equality.right) && !std::mem::replace(met, true) {
+                let (left, right) = (equality.left.map(&mut { place }), equality.right.map(&mut { place }));
+                conditions.push(if equality.null_agrees {
+                    Condition::Not(Box::new(Condition::IsDistinct(left, right)))
+                } else {
+                    Condition::Compare(Compare::Equal, left, right)
+                });
+            }
+        }
+        all(conditions)
+    }
+}

@@ -1,0 +1,249 @@
+//! From the text of a `select` to relational algebra: names resolved, types checked, everything else refused with its
+//! place in the text. Called when a query is registered, on the caller's thread; reads of the snapshot only which tables
+//! there are.
+//!
+//! Expressions are bound over the row of the from clause. What they need beside it (subqueries, window functions,
+//! aggregates) is collected while they are bound and referred to by stand-in positions (`rewrite`); the select block then
+//! stacks these relations in SQL's order of evaluation and puts the real positions in.
+
+mod aggregate;
+mod common;
+mod expression;
+mod from;
+mod function;
+mod grouping;
+mod name;
+mod parameters;
+mod parse;
+mod place;
+mod predicate;
+mod query;
+mod rewrite;
+mod scope;
+mod select;
+mod set_operation;
+mod steps;
+mod subquery;
+mod type_name;
+mod window;
+
+#[cfg(test)]
+mod tests;
+
+pub use parse::{TEXT_BYTES_MAX, TOKENS_MAX};
+
+use crate::{
+    algebra::{Column, Select, Subquery, domain},
+    expr::{
+        Scalar,
+        typing::{Type, Typed},
+    },
+    query::{Parameters, QueryError, QueryErrorKind},
+    store::Snapshot,
+};
+use common::Common;
+use place::{Place, Result};
+use scope::{Found, Name, Scope};
+use std::{collections::HashSet, rc::Rc};
+use tidegate_wire::model::{ColumnType, Value, query::EXPRESSION_DEPTH_MAX};
+
+/// Most levels that subqueries, derived tables and common table expressions nest.
+pub const SUBQUERY_DEPTH_MAX: usize = 64;
+
+/// Bytes of stack that parsing and binding run on. The tree of a long chain of operators is that deep.
+const STACK_BYTES: usize = 128 << 20;
+
+/// Binds a text to what it means.
+///
+/// # Errors
+/// When the text is not one `select`, uses what is not supported, names what does not exist, or its types do not go
+/// together; the message says where.
+pub fn bind(
+    text: &str,
+    snapshot: &Snapshot,
+    parameters: &Parameters<'_>,
+) -> std::result::Result<Select, QueryError> {
+    stacker::grow(STACK_BYTES, || {
+        let parsed = parse::parse(text)?;
+        let mut binder = Binder {
+            snapshot,
+            parameters,
+            words: parsed.words,
+            frames: Vec::new(),
+            common: Vec::new(),
+            slots: Vec::new(),
+            query_depth: 0,
+            expression_depth: 0,
+        };
+        binder.whole(&parsed.query)
+    })
+}
+
+/// Whether equalities with constants become slots.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Lift {
+    /// Yes: an outermost select block.
+    Yes,
+    /// No: a subquery, derived table or common table expression.
+    No,
+}
+
+/// A subquery that is being bound.
+struct Frame {
+    /// The names around it.
+    outer: Rc<Scope>,
+    /// What of the outer row it reads so far.
+    domain: Vec<(Scalar, Type)>,
+    /// How often it read something of the outer row.
+    reads: usize,
+}
+
+/// What binding a text carries along.
+struct Binder<'a> {
+    snapshot: &'a Snapshot,
+    parameters: &'a Parameters<'a>,
+    words: Vec<(Place, String)>,
+    /// The subqueries around what is being bound, outermost first.
+    frames: Vec<Frame>,
+    /// The common table expressions in scope, innermost last.
+    common: Vec<Rc<Common>>,
+    slots: Vec<(ColumnType, Value)>,
+    query_depth: usize,
+    expression_depth: usize,
+}
+
+impl Binder<'_> {
+    fn whole(&mut self, query: &sqlparser::ast::Query) -> Result<Select> {
+        let bound = self.query(query, Lift::Yes, query::Ordering::Kept)?;
+        let visible = &bound.columns;
+        let mut seen = HashSet::new();
+        for column in visible {
+            if !seen.insert(column.name.as_str()) {
+                return column
+                    .place
+                    .bad(format_args!("two columns of the result are named {}; alias one", column.name));
+            }
+        }
+        if visible.is_empty() {
+            return Place::UNKNOWN.bad("the result has no columns");
+        }
+        Ok(Select {
+            rel: bound.rel,
+            names: bound.columns.into_iter().map(|column| column.name).collect(),
+            order: bound.order,
+            slots: std::mem::take(&mut self.slots),
+        })
+    }
+
+    /// The column that a name means in a scope or those around it.
+    fn resolve(&mut self, scope: &Scope, name: Name<'_>, place: Place) -> Result<Typed> {
+        if let Some(typed) = found(scope, name, place)? {
+            return Ok(typed);
+        }
+        if let Some(typed) = self.resolve_outside(self.frames.len(), name, place)? {
+            return Ok(typed);
+        }
+        Err(match name.table {
+            Some(table) => place.error(
+                QueryErrorKind::UnknownTable,
+                format_args!(
+                    "no table {table} in the from clause, of which {} would be a column",
+                    name.column
+                ),
+            ),
+            None => {
+                place.error(QueryErrorKind::UnknownColumn, format_args!("unknown column {}", name.column))
+            }
+        })
+    }
+
+    /// The column that a name means outside the subquery at `level` (from 1), as the subquery's domain has it.
+    fn resolve_outside(&mut self, level: usize, name: Name<'_>, place: Place) -> Result<Option<Typed>> {
+        let Some(index) = level.checked_sub(1) else { return Ok(None) };
+        let outer = Rc::clone(&self.frames[index].outer);
+        let typed = match found(&outer, name, place)? {
+            Some(typed) => typed,
+            None => match self.resolve_outside(index, name, place)? {
+                Some(typed) => typed,
+                None => return Ok(None),
+            },
+        };
+        let frame = &mut self.frames[index];
+        frame.reads += 1;
+        let column = match frame.domain.iter().position(|(scalar, _)| *scalar == typed.scalar) {
+            Some(column) => column,
+            None => {
+                frame.domain.push((typed.scalar, typed.ty));
+                frame.domain.len() - 1
+            }
+        };
+        Ok(Some(Typed { scalar: Scalar::Column(domain(column)), ty: typed.ty }))
+    }
+
+    /// Binds something inside a subquery that sees `outer`.
+    fn inside<T>(
+        &mut self,
+        outer: Rc<Scope>,
+        bind: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<(T, Vec<Column>)> {
+        self.frames.push(Frame { outer, domain: Vec::new(), reads: 0 });
+        let bound = bind(self);
+        let frame = self.frames.pop();
+        let mut domain = Vec::new();
+        for (scalar, ty) in frame.map(|frame| frame.domain).unwrap_or_default() {
+            let ty = Typed { scalar: scalar.clone(), ty }
+                .column_type()
+                .map_err(|error| Place::UNKNOWN.typing(error))?;
+            domain.push(Column { scalar, ty });
+        }
+        Ok((bound?, domain))
+    }
+
+    /// Binds a query inside one that sees `outer`.
+    fn subquery(
+        &mut self,
+        outer: Rc<Scope>,
+        query: &sqlparser::ast::Query,
+    ) -> Result<(Subquery, Vec<query::Output>)> {
+        let (bound, domain) =
+            self.inside(outer, |binder| binder.query(query, Lift::No, query::Ordering::Dropped))?;
+        Ok((Subquery { rel: bound.rel, domain }, bound.columns))
+    }
+
+    /// Goes one level down in an expression.
+    fn deeper<T>(
+        &mut self,
+        place: impl FnOnce() -> Place,
+        bind: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<T> {
+        if self.expression_depth >= EXPRESSION_DEPTH_MAX {
+            return place().bad(format_args!(
+                "an expression nests deeper than the limit of {EXPRESSION_DEPTH_MAX} operators"
+            ));
+        }
+        self.expression_depth += 1;
+        let bound = bind(self);
+        self.expression_depth -= 1;
+        bound
+    }
+
+    /// The place of a clause's first word, at or after another place.
+    fn word(&self, word: &str, after: Place) -> Place {
+        let mut words = self.words.iter();
+        words
+            .find(|(place, candidate)| *place >= after && candidate == word)
+            .map_or(after, |(place, _)| *place)
+    }
+}
+
+fn found(scope: &Scope, name: Name<'_>, place: Place) -> Result<Option<Typed>> {
+    match scope.find(name) {
+        Found::Column(typed) => Ok(Some(typed.clone())),
+        Found::Nothing => Ok(None),
+        Found::Ambiguous => place.bad(format_args!("column {} is ambiguous; name its table", name.column)),
+        Found::NoColumn => Err(place.error(
+            QueryErrorKind::UnknownColumn,
+            format_args!("table {} has no column {}", name.table.unwrap_or_default(), name.column),
+        )),
+    }
+}

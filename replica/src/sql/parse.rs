@@ -1,0 +1,151 @@
+//! From text to the parser's tree. Names of parameters become single tokens first, since a dot in one and a cast after
+//! one are written without spaces.
+
+use super::place::{Place, Result};
+use crate::query::QueryErrorKind;
+use sqlparser::{
+    ast::{Query, Statement},
+    dialect::PostgreSqlDialect,
+    parser::{Parser, ParserError},
+    tokenizer::{Token, TokenWithSpan, Tokenizer},
+};
+
+/// Most bytes of a query's text. A longer one is refused.
+pub const TEXT_BYTES_MAX: usize = 1 << 20;
+
+/// Most tokens of a query's text. A chain of operators nests one level per operator, and the parser's tree is walked and
+/// dropped recursively: this bounds the stack that takes.
+pub const TOKENS_MAX: usize = 100_000;
+
+/// How deep the parser descends; several of its steps make one level of a query.
+const PARSER_DEPTH_MAX: usize = 2_000;
+
+/// A parsed text.
+pub(super) struct Parsed {
+    /// The query.
+    pub(super) query: Box<Query>,
+    /// The text's words in lower case with their places, for clauses whose place the tree does not have.
+    pub(super) words: Vec<(Place, String)>,
+}
+
+/// Parses a text that is one query.
+pub(super) fn parse(text: &str) -> Result<Parsed> {
+    if text.len() > TEXT_BYTES_MAX {
+        return Place::UNKNOWN.bad(format_args!(
+            "a text of {} bytes is longer than the limit of {TEXT_BYTES_MAX}",
+            text.len()
+        ));
+    }
+    if text.contains('\0') {
+        return Place::UNKNOWN.bad("the text contains a NUL character");
+    }
+    let dialect = PostgreSqlDialect {};
+    let tokens = Tokenizer::new(&dialect, text).tokenize_with_location().map_err(|error| {
+        Place::from(error.location).error(QueryErrorKind::BadQuery, error.message.to_lowercase())
+    })?;
+    let tokens = with_parameters(tokens);
+    if let Some(token) = tokens.get(TOKENS_MAX) {
+        return Place::from(token.span)
+            .bad(format_args!("the text has more than the limit of {TOKENS_MAX} words and signs"));
+    }
+    let words = tokens
+        .iter()
+        .filter_map(|token| match &token.token {
+            Token::Word(word) if word.quote_style.is_none() => {
+                Some((Place::from(token.span), word.value.to_ascii_lowercase()))
+            }
+            _ => None,
+        })
+        .collect();
+    let mut parser =
+        Parser::new(&dialect).with_recursion_limit(PARSER_DEPTH_MAX).with_tokens_with_locations(tokens);
+    let statements = parser.parse_statements().map_err(refusal)?;
+    let mut statements = statements.into_iter();
+    match (statements.next(), statements.next()) {
+        (None, _) => Place::UNKNOWN.bad("the text has no query"),
+        (Some(Statement::Query(query)), None) => Ok(Parsed { query, words }),
+        (Some(_), None) => first(&words).bad("only select is a query"),
+        (Some(_), Some(_)) => first(&words).bad("the text has more than one statement"),
+    }
+}
+
+fn first(words: &[(Place, String)]) -> Place {
+    words.first().map_or(Place::UNKNOWN, |(place, _)| *place)
+}
+
+fn refusal(error: ParserError) -> crate::query::QueryError {
+    let message = match error {
+        ParserError::RecursionLimitExceeded => {
+            return Place::UNKNOWN.error(QueryErrorKind::BadQuery, "the query nests too deeply");
+        }
+        ParserError::TokenizerError(message) | ParserError::ParserError(message) => message,
+    };
+    // The parser has the place only as the message's last part.
+    let (message, place) = match message.rsplit_once(" at Line: ") {
+        Some((message, place)) => {
+            let mut numbers = place.split(", Column: ").map(|number| number.trim().parse::<u64>());
+            match (numbers.next(), numbers.next()) {
+                (Some(Ok(line)), Some(Ok(column))) => (message.to_owned(), Place { line, column }),
+                _ => (message.to_owned(), Place::UNKNOWN),
+            }
+        }
+        None => (message, Place::UNKNOWN),
+    };
+    let message = message.trim_start_matches("Expected: ").to_owned();
+    let message = match message.split_once(", found: ") {
+        Some((expected, found)) => format!("expected {expected}, found {found}"),
+        None => message,
+    };
+    place.error(QueryErrorKind::BadQuery, message)
+}
+
+/// Makes one placeholder of a colon, the word that follows at once, and further words with dots between.
+fn with_parameters(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+    let mut out: Vec<TokenWithSpan> = Vec::with_capacity(tokens.len());
+    let mut tokens = tokens.into_iter().peekable();
+    while let Some(token) = tokens.next() {
+        if token.token != Token::Colon {
+            if !matches!(token.token, Token::Whitespace(_)) {
+                out.push(token);
+            }
+            continue;
+        }
+        let mut span = token.span;
+        let mut name = String::from(":");
+        if let Some(next) = tokens.next_if(|next| bare_word(&next.token).is_some()) {
+            name.push_str(bare_word(&next.token).unwrap_or_default());
+            span = span.union(&next.span);
+            while tokens.peek().is_some_and(|next| next.token == Token::Period) {
+                let Some(dot) = tokens.next() else { break };
+                match tokens.next_if(|next| bare_word(&next.token).is_some()) {
+                    Some(next) => {
+                        name.push('.');
+                        name.push_str(bare_word(&next.token).unwrap_or_default());
+                        span = span.union(&next.span);
+                    }
+                    None => {
+                        out.push(TokenWithSpan {
+                            token: Token::Placeholder(std::mem::take(&mut name)),
+                            span,
+                        });
+                        out.push(dot);
+                        break;
+                    }
+                }
+            }
+            if !name.is_empty() {
+                out.push(TokenWithSpan { token: Token::Placeholder(name), span });
+            }
+        } else {
+            out.push(token);
+        }
+    }
+    out
+}
+
+fn bare_word(token: &Token) -> Option<&str> {
+    match token {
+        Token::Word(word) if word.quote_style.is_none() => Some(&word.value),
+        _ => None,
+    }
+}
