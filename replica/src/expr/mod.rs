@@ -45,6 +45,9 @@ pub enum EvalError {
         /// What is wrong.
         problem: &'static str,
     },
+    /// More rows between operators than a step may have.
+    #[error("an intermediate result has more than {0} rows; narrow the query")]
+    TooManyRows(u64),
     /// A scalar subquery that yields several rows.
     #[error("more than one row returned by a subquery used as an expression")]
     ManyRows,
