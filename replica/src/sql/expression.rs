@@ -216,7 +216,7 @@ impl Binder<'_> {
             && let Scalar::Column(position) = typed.scalar
             && matches!(Position::of(position), Position::Input(_))
         {
-            block.reads.push((position, name, place));
+            block.reads.push((position, place));
         }
         Ok(typed)
     }

@@ -80,8 +80,8 @@ pub(super) struct Block<'q> {
     pub(super) aggregates: Vec<Aggregate>,
     pub(super) groupings: Vec<(Vec<Scalar>, Place)>,
     pub(super) windows: Vec<(String, &'q WindowSpec)>,
-    /// Columns read outside aggregates, with their names and places, for the error when they are not grouped.
-    pub(super) reads: Vec<(usize, String, Place)>,
+    /// Columns read outside aggregates, with their places, for the error when they are not grouped.
+    pub(super) reads: Vec<(usize, Place)>,
 }
 
 impl Block<'_> {
@@ -345,7 +345,7 @@ impl Binder<'_> {
             let (typed, output) = match item {
                 Item::Column(ScopeColumn { name, value }, place) => {
                     if let Scalar::Column(column) = value.scalar {
-                        block.reads.push((column, name.clone(), *place));
+                        block.reads.push((column, *place));
                     }
                     let (name, ty) = (name.clone(), value.ty);
                     (value.clone(), Output { name, ty, place: *place, literal: None })
