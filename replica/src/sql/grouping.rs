@@ -115,6 +115,11 @@ impl Grouping {
         Some(value)
     }
 
+    /// How many relations the grouping sets make.
+    pub(super) fn set_count(&self) -> usize {
+        self.sets.len()
+    }
+
     /// The keys that each `grouping()` asks about.
     pub(super) fn groupings(&self, groupings: &[(Vec<Scalar>, Place)]) -> Result<Vec<Vec<usize>>> {
         let key = |scalar: &Scalar, place: &Place| {
@@ -193,7 +198,7 @@ impl Binder<'_> {
         };
         for expr in exprs {
             let sets = self.element(expr, items, block, grouping)?;
-            if grouping.sets.len() * sets.len() > GROUPING_SETS_MAX {
+            if grouping.sets.len().saturating_mul(sets.len()) > GROUPING_SETS_MAX {
                 return start(expr).bad(format_args!("more than the limit of {GROUPING_SETS_MAX} grouping sets"));
             }
             let combined = |set: &Vec<usize>| {

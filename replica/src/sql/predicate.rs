@@ -37,6 +37,7 @@ impl Binder<'_> {
                 else {
                     return place.bad("between takes three operands");
                 };
+                self.charge_copies(&value, 2, place)?;
                 let between = typing::between(value, low, high).map_err(|error| place.typing(error))?;
                 negated_if(*negated, between, place)
             }
@@ -107,17 +108,23 @@ pub(super) fn compare(op: &str, left: Operand, right: Operand, place: Place) -> 
     typed.condition().map_err(|error| place.typing(error))
 }
 
+impl Binder<'_> {
 /// A comparison of two rows, member by member.
-pub(super) fn compare_rows(op: &str, left: Vec<Term>, right: Vec<Term>, place: Place) -> Result<Typed> {
+pub(super) fn compare_rows(&mut self, op: &str, left: Vec<Term>, right: Vec<Term>, place: Place) -> Result<Typed> {
     if left.len() != right.len() || left.is_empty() {
         return place.bad(format_args!("rows of {} and {} members are compared", left.len(), right.len()));
     }
     if left.len() > ROW_MAX {
         return place.bad(format_args!("a row has more than the limit of {ROW_MAX} members"));
     }
-    let mut pairs = Vec::with_capacity(left.len());
+    let copies = left.len();
+    let mut pairs = Vec::with_capacity(copies);
     for (left, right) in left.into_iter().zip(right) {
-        pairs.push(two(together(vec![left, right], Meeting::Same)?));
+        let pair = two(together(vec![left, right], Meeting::Same)?);
+        for operand in &pair {
+            self.charge_copies(operand, copies, place)?;
+        }
+        pairs.push(pair);
     }
     let each = |op: &str| -> Result<Vec<Condition>> {
         pairs.iter().map(|[left, right]| compare(op, left.clone(), right.clone(), place)).collect()
@@ -140,6 +147,7 @@ pub(super) fn compare_rows(op: &str, left: Vec<Term>, right: Vec<Term>, place: P
         decided.push(all(conditions));
     }
     Ok(truth(any(decided)))
+}
 }
 
 /// All of the conditions.

@@ -5,9 +5,9 @@ use super::{
     from::Source,
     grouping::Grouping,
     name::output_name,
-    place::{Place, Result, start},
+    place::{Place, Result, fits, start},
     query::{Bound, Ordering, Output, column, order_item, ordinal, output_named},
-    rewrite::{Position, positions},
+    rewrite::{Position, nodes, positions},
     scope::{Scope, ScopeColumn, folded, parts},
     steps::Steps,
 };
@@ -237,9 +237,11 @@ impl Binder<'_> {
             grouping.steps_over_groups(&mut block.steps, &block.reads)?;
             let applied = std::mem::take(&mut block.inner).apply(rel, width, &|_| None)?;
             let aggregates = applied.resolved(&block.aggregates, &|_| None)?;
+            let copies: usize = aggregates.iter().map(nodes).sum::<usize>() + grouping.keys.len();
+            self.charge(copies.saturating_mul(grouping.set_count()), place)?;
             let groupings = grouping.groupings(&block.groupings)?;
             let (keys, count) = (grouping.keys.len(), aggregates.len());
-            width = keys + count + groupings.len();
+            width = fits(keys + count + groupings.len(), place)?;
             rel = grouping.relation(applied.rel, aggregates, &groupings)?;
             resolve = Box::new(move |position| match position {
                 Position::Aggregate(aggregate) => Some(keys + aggregate),
@@ -254,7 +256,7 @@ impl Binder<'_> {
             }
         }
         let applied = block.steps.apply(rel, width, &resolve)?;
-        let mut projected = Vec::with_capacity(columns.len());
+        let mut projected = Vec::with_capacity(fits(columns.len(), place)?);
         for (typed, place) in columns {
             let typed = Typed { scalar: applied.resolved(&typed.scalar, &resolve)?, ty: typed.ty };
             projected.push(column(typed, place)?);
@@ -472,6 +474,7 @@ fn items<'q>(projection: &'q [SelectItem], scope: &Scope) -> Result<Vec<Item<'q>
                 items.extend(scope.columns.iter().cloned().map(|column| Item::Column(column, place)));
             }
         }
+        fits(items.len(), Place::UNKNOWN)?;
     }
     Ok(items)
 }

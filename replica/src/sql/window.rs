@@ -45,6 +45,7 @@ impl Binder<'_> {
         if !block.clause.has_windows() {
             return place.bad(format_args!("window functions are not allowed in {}", block.clause.name()));
         }
+        self.relation(*place)?;
         block.within = Within::Window;
         let window = match over {
             WindowType::NamedWindow(name) => {
