@@ -59,7 +59,11 @@ impl Binder<'_> {
     }
 
     /// The common table expression of a name, if there is one, as a table of a from clause.
-    pub(super) fn common_table(&self, name: &str, place: Place) -> Result<Option<(Arc<Rel>, Vec<(String, Type)>)>> {
+    pub(super) fn common_table(
+        &self,
+        name: &str,
+        place: Place,
+    ) -> Result<Option<(Arc<Rel>, Vec<(String, Type)>)>> {
         let Some(common) = self.common.iter().rev().find(|common| common.name == name) else {
             return Ok(None);
         };
@@ -73,7 +77,10 @@ impl Binder<'_> {
 }
 
 /// Columns under the names that an alias gives them.
-pub(super) fn renamed(mut columns: Vec<(String, Type)>, alias: Option<&TableAlias>) -> Result<Vec<(String, Type)>> {
+pub(super) fn renamed(
+    mut columns: Vec<(String, Type)>,
+    alias: Option<&TableAlias>,
+) -> Result<Vec<(String, Type)>> {
     let Some(TableAlias { explicit: _, name, columns: names, at }) = alias else { return Ok(columns) };
     if let Some(at) = at {
         return Place::from(at.span).unsupported("at after an alias");

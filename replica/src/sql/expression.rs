@@ -86,7 +86,9 @@ impl Binder<'_> {
                 let term = self.term(inner, block)?;
                 let operand = match target {
                     Target::Type(ty) => term.beside(Some(ty), Meeting::Own)?,
-                    Target::Numeric(..) => term.beside(Some(Type::Column(ColumnType::Numeric)), Meeting::Own)?,
+                    Target::Numeric(..) => {
+                        term.beside(Some(Type::Column(ColumnType::Numeric)), Meeting::Own)?
+                    }
                 };
                 target.cast(operand).map_err(|error| place().typing(error))?
             }
@@ -227,7 +229,8 @@ impl Binder<'_> {
         for operand in operands(expr, op) {
             conditions.push(self.condition(operand, block)?);
         }
-        let all = if *op == BinaryOperator::And { Condition::And(conditions) } else { Condition::Or(conditions) };
+        let all =
+            if *op == BinaryOperator::And { Condition::And(conditions) } else { Condition::Or(conditions) };
         Ok(truth(all))
     }
 
@@ -266,13 +269,18 @@ impl Binder<'_> {
             other => return place.unsupported(format_args!("operator {other}")),
         };
         // The parser lets a power bind tighter than a sign, PostgreSQL the other way round.
-        if let Expr::BinaryOp { left, op: power @ (BinaryOperator::PGExp | BinaryOperator::BitwiseXor), right } = expr
+        if let Expr::BinaryOp {
+            left,
+            op: power @ (BinaryOperator::PGExp | BinaryOperator::BitwiseXor),
+            right,
+        } = expr
         {
             let base = self.operand(left, block)?;
             let base = typing::unary(name, base).map_err(|error| place.typing(error))?;
             let exponent = self.operand(right, block)?;
             let power = power.to_string();
-            return typing::binary(&power, Operand::Typed(base), exponent).map_err(|error| place.typing(error));
+            return typing::binary(&power, Operand::Typed(base), exponent)
+                .map_err(|error| place.typing(error));
         }
         self.one(name, expr, block)
     }
@@ -350,7 +358,9 @@ impl Binder<'_> {
         block: &mut Block<'q>,
     ) -> Result<Typed> {
         match field {
-            CeilFloorKind::DateTimeField(DateTimeField::NoDateTime) => self.call(name, &[expr], block, start(expr)),
+            CeilFloorKind::DateTimeField(DateTimeField::NoDateTime) => {
+                self.call(name, &[expr], block, start(expr))
+            }
             CeilFloorKind::DateTimeField(_) | CeilFloorKind::Scale(_) => {
                 start(expr).unsupported(format_args!("{name} with a second argument"))
             }
@@ -377,7 +387,11 @@ impl Binder<'_> {
     }
 
     /// The members of a row.
-    pub(super) fn row_operands<'q>(&mut self, row: Vec<&'q Expr>, block: &mut Block<'q>) -> Result<Vec<Term>> {
+    pub(super) fn row_operands<'q>(
+        &mut self,
+        row: Vec<&'q Expr>,
+        block: &mut Block<'q>,
+    ) -> Result<Vec<Term>> {
         row.into_iter().map(|member| self.term(member, block)).collect()
     }
 }
@@ -388,17 +402,19 @@ pub(super) fn row(expr: &Expr) -> Option<Vec<&Expr>> {
     match expr {
         Expr::Tuple(members) => Some(members.iter().collect()),
         Expr::Nested(inner) => row(inner),
-        Expr::Function(function) if simple(&function.name).as_deref() == Some("row") => match &function.args {
-            FunctionArguments::List(list) => list
-                .args
-                .iter()
-                .map(|argument| match argument {
-                    FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr),
-                    _ => None,
-                })
-                .collect(),
-            _ => None,
-        },
+        Expr::Function(function) if simple(&function.name).as_deref() == Some("row") => {
+            match &function.args {
+                FunctionArguments::List(list) => list
+                    .args
+                    .iter()
+                    .map(|argument| match argument {
+                        FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr),
+                        _ => None,
+                    })
+                    .collect(),
+                _ => None,
+            }
+        }
         _ => None,
     }
 }

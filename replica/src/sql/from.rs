@@ -61,13 +61,8 @@ pub(super) fn unit() -> Arc<Rel> {
 impl Binder<'_> {
     /// Binds a from clause.
     pub(super) fn from(&mut self, items: &[TableWithJoins]) -> Result<Source> {
-        let mut joined = Joined {
-            rel: None,
-            width: 0,
-            before: Scope::default(),
-            own: Scope::default(),
-            apart: false,
-        };
+        let mut joined =
+            Joined { rel: None, width: 0, before: Scope::default(), own: Scope::default(), apart: false };
         for TableWithJoins { relation, joins } in items {
             let own = std::mem::take(&mut joined.own);
             joined.before = joined.before.and(&own);
@@ -106,7 +101,9 @@ impl Binder<'_> {
             }
             let (side, constraint) = match join_operator {
                 JoinOperator::Join(constraint) | JoinOperator::Inner(constraint) => (Side::Inner, constraint),
-                JoinOperator::Left(constraint) | JoinOperator::LeftOuter(constraint) => (Side::Left, constraint),
+                JoinOperator::Left(constraint) | JoinOperator::LeftOuter(constraint) => {
+                    (Side::Left, constraint)
+                }
                 JoinOperator::Right(constraint) | JoinOperator::RightOuter(constraint) => {
                     (Side::Right, constraint)
                 }
@@ -174,7 +171,8 @@ impl Binder<'_> {
             relation => self.factor(relation, joined.apart || joined.rel.is_some())?,
         };
         if let Some(name) = joined.own.common_table(&right.scope) {
-            return place.bad(format_args!("table name {name} stands in from more than once; give it an alias"));
+            return place
+                .bad(format_args!("table name {name} stands in from more than once; give it an alias"));
         }
         let Some(left) = joined.rel.take() else {
             joined.rel = Some(match subquery {
@@ -253,9 +251,12 @@ impl Binder<'_> {
                 let (condition, own) = merged(&columns, &left, &right, side)?;
                 Ok((condition, own, Steps::default()))
             }
-            JoinConstraint::UsingAlias(_, alias) => Place::from(alias.span).unsupported("an alias after using"),
+            JoinConstraint::UsingAlias(_, alias) => {
+                Place::from(alias.span).unsupported("an alias after using")
+            }
             JoinConstraint::Natural => {
-                let common = |column: &&ScopeColumn| right.columns.iter().any(|other| other.name == column.name);
+                let common =
+                    |column: &&ScopeColumn| right.columns.iter().any(|other| other.name == column.name);
                 let columns: Vec<_> =
                     left.columns.iter().filter(common).map(|column| (column.name.clone(), place)).collect();
                 let (condition, own) = merged(&columns, &left, &right, side)?;
@@ -310,8 +311,12 @@ impl Binder<'_> {
                 let TableWithJoins { relation, joins } = table_with_joins.as_ref();
                 let source = self.deeper(|| place, |binder| binder.item(relation, joins, apart))?;
                 let Some(alias) = alias else { return Ok(source) };
-                let columns =
-                    source.scope.columns.iter().map(|column| (column.name.clone(), column.value.ty)).collect();
+                let columns = source
+                    .scope
+                    .columns
+                    .iter()
+                    .map(|column| (column.name.clone(), column.value.ty))
+                    .collect();
                 let names = renamed(columns, Some(alias))?;
                 let columns = names
                     .into_iter()
@@ -339,9 +344,8 @@ impl Binder<'_> {
     /// A stored table or a common table expression, under its name or an alias.
     pub(super) fn table(&mut self, name: &ObjectName, alias: Option<&TableAlias>) -> Result<Source> {
         let place = Place::from(name.span());
-        let unknown = |name: &str| {
-            Err(place.error(QueryErrorKind::UnknownTable, format_args!("unknown table {name}")))
-        };
+        let unknown =
+            |name: &str| Err(place.error(QueryErrorKind::UnknownTable, format_args!("unknown table {name}")));
         let table = match parts(name).as_deref() {
             Some([table]) => folded(table),
             Some([schema, table]) if folded(schema) == "public" => folded(table),
@@ -456,7 +460,9 @@ fn merged(
 fn side_column(scope: &Scope, name: &str, side: &str, place: Place) -> Result<Typed> {
     match scope.find(Name { table: None, column: name }) {
         Found::Column(typed) => Ok(typed.clone()),
-        Found::Ambiguous => place.bad(format_args!("column {name} is ambiguous on the {side} side of the join")),
+        Found::Ambiguous => {
+            place.bad(format_args!("column {name} is ambiguous on the {side} side of the join"))
+        }
         Found::NoColumn | Found::Nothing => Err(place.error(
             QueryErrorKind::UnknownColumn,
             format_args!("the {side} side of the join has no column {name}"),

@@ -10,8 +10,8 @@ use super::{
 };
 use crate::expr::typing::{Type, Typed};
 use sqlparser::ast::{
-    DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArgumentList,
-    FunctionArguments, OrderByExpr, Spanned,
+    DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
+    FunctionArgumentList, FunctionArguments, OrderByExpr, Spanned,
 };
 
 /// A call as it is written.
@@ -121,7 +121,9 @@ fn arguments<'q>(list: &'q FunctionArgumentList, call: &mut Call<'q>) -> Result<
     for clause in clauses {
         match clause {
             FunctionArgumentClause::OrderBy(order) => call.order = order,
-            FunctionArgumentClause::Limit(expr) => return start(expr).unsupported("limit in an argument list"),
+            FunctionArgumentClause::Limit(expr) => {
+                return start(expr).unsupported("limit in an argument list");
+            }
             _ => return call.place.unsupported("what stands behind the arguments"),
         }
     }

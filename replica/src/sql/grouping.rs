@@ -122,12 +122,11 @@ impl Grouping {
 
     /// The keys that each `grouping()` asks about.
     pub(super) fn groupings(&self, groupings: &[(Vec<Scalar>, Place)]) -> Result<Vec<Vec<usize>>> {
-        let key = |scalar: &Scalar, place: &Place| {
-            match self.keys.iter().position(|key| key.scalar == *scalar) {
+        let key =
+            |scalar: &Scalar, place: &Place| match self.keys.iter().position(|key| key.scalar == *scalar) {
                 Some(key) => Ok(key),
                 None => place.bad("the arguments of grouping are expressions of group by"),
-            }
-        };
+            };
         groupings
             .iter()
             .map(|(arguments, place)| arguments.iter().map(|argument| key(argument, place)).collect())
@@ -199,7 +198,8 @@ impl Binder<'_> {
         for expr in exprs {
             let sets = self.element(expr, items, block, grouping)?;
             if grouping.sets.len().saturating_mul(sets.len()) > GROUPING_SETS_MAX {
-                return start(expr).bad(format_args!("more than the limit of {GROUPING_SETS_MAX} grouping sets"));
+                return start(expr)
+                    .bad(format_args!("more than the limit of {GROUPING_SETS_MAX} grouping sets"));
             }
             let combined = |set: &Vec<usize>| {
                 sets.iter()
@@ -232,7 +232,8 @@ impl Binder<'_> {
             Expr::Cube(elements) => {
                 let elements = self.composites(elements, items, block, grouping)?;
                 if elements.len() > CUBE_MAX {
-                    return start(expr).bad(format_args!("cube has more than the limit of {CUBE_MAX} elements"));
+                    return start(expr)
+                        .bad(format_args!("cube has more than the limit of {CUBE_MAX} elements"));
                 }
                 let count = elements.len();
                 let set = |bits: usize| {
@@ -244,9 +245,13 @@ impl Binder<'_> {
             Expr::GroupingSets(sets) => {
                 let mut all = Vec::new();
                 for set in sets {
-                    if let [nested @ (Expr::Rollup(_) | Expr::Cube(_) | Expr::GroupingSets(_))] = set.as_slice() {
+                    if let [nested @ (Expr::Rollup(_) | Expr::Cube(_) | Expr::GroupingSets(_))] =
+                        set.as_slice()
+                    {
                         let place = start(nested);
-                        all.extend(self.deeper(|| place, |binder| binder.element(nested, items, block, grouping))?);
+                        all.extend(
+                            self.deeper(|| place, |binder| binder.element(nested, items, block, grouping))?,
+                        );
                     } else {
                         all.push(self.keys(set, items, block, grouping)?);
                     }

@@ -136,10 +136,9 @@ impl Binder<'_> {
         let mut seen = HashSet::new();
         for column in visible {
             if !seen.insert(column.name.as_str()) {
-                return column.place.bad(format_args!(
-                    "two columns of the result are named {}; alias one",
-                    column.name
-                ));
+                return column
+                    .place
+                    .bad(format_args!("two columns of the result are named {}; alias one", column.name));
             }
         }
         if visible.is_empty() {
@@ -157,7 +156,8 @@ impl Binder<'_> {
     fn charge(&mut self, steps: usize, place: Place) -> Result<()> {
         self.steps = self.steps.saturating_add(steps);
         if self.steps > STEPS_MAX {
-            return place.bad(format_args!("the query takes more than the limit of {STEPS_MAX} steps to bind"));
+            return place
+                .bad(format_args!("the query takes more than the limit of {STEPS_MAX} steps to bind"));
         }
         Ok(())
     }
@@ -192,9 +192,14 @@ impl Binder<'_> {
         Err(match name.table {
             Some(table) => place.error(
                 QueryErrorKind::UnknownTable,
-                format_args!("no table {table} in the from clause, of which {} would be a column", name.column),
+                format_args!(
+                    "no table {table} in the from clause, of which {} would be a column",
+                    name.column
+                ),
             ),
-            None => place.error(QueryErrorKind::UnknownColumn, format_args!("unknown column {}", name.column)),
+            None => {
+                place.error(QueryErrorKind::UnknownColumn, format_args!("unknown column {}", name.column))
+            }
         })
     }
 
@@ -222,7 +227,11 @@ impl Binder<'_> {
     }
 
     /// Binds something inside a subquery that sees `outer`.
-    fn inside<T>(&mut self, outer: Rc<Scope>, bind: impl FnOnce(&mut Self) -> Result<T>) -> Result<(T, Vec<Column>)> {
+    fn inside<T>(
+        &mut self,
+        outer: Rc<Scope>,
+        bind: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<(T, Vec<Column>)> {
         self.frames.push(Frame { outer, domain: Vec::new(), reads: 0 });
         let bound = bind(self);
         let frame = self.frames.pop();
@@ -248,7 +257,11 @@ impl Binder<'_> {
     }
 
     /// Goes one level down in an expression.
-    fn deeper<T>(&mut self, place: impl FnOnce() -> Place, bind: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+    fn deeper<T>(
+        &mut self,
+        place: impl FnOnce() -> Place,
+        bind: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<T> {
         if self.expression_depth >= EXPRESSION_DEPTH_MAX {
             return place().bad(format_args!(
                 "an expression nests deeper than the limit of {EXPRESSION_DEPTH_MAX} operators"

@@ -158,4 +158,3 @@ pub(super) fn whole_number(scalar: &Scalar, what: &str, place: Place) -> Result<
         _ => place.unsupported(format_args!("{what} that is not a constant or parameter")),
     }
 }
-

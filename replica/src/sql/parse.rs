@@ -31,8 +31,10 @@ pub(super) struct Parsed {
 /// Parses a text that is one query.
 pub(super) fn parse(text: &str) -> Result<Parsed> {
     if text.len() > TEXT_BYTES_MAX {
-        return Place::UNKNOWN
-            .bad(format_args!("a text of {} bytes is longer than the limit of {TEXT_BYTES_MAX}", text.len()));
+        return Place::UNKNOWN.bad(format_args!(
+            "a text of {} bytes is longer than the limit of {TEXT_BYTES_MAX}",
+            text.len()
+        ));
     }
     if text.contains('\0') {
         return Place::UNKNOWN.bad("the text contains a NUL character");
@@ -122,7 +124,10 @@ fn with_parameters(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
                         span = span.union(&next.span);
                     }
                     None => {
-                        out.push(TokenWithSpan { token: Token::Placeholder(std::mem::take(&mut name)), span });
+                        out.push(TokenWithSpan {
+                            token: Token::Placeholder(std::mem::take(&mut name)),
+                            span,
+                        });
                         out.push(dot);
                         break;
                     }

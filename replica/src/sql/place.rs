@@ -105,7 +105,9 @@ pub(super) fn start(expr: &Expr) -> Place {
                 Some(first) => first,
                 None => return Place::UNKNOWN,
             },
-            Expr::Exists { subquery, .. } | Expr::Subquery(subquery) => return super::query::start_of(subquery),
+            Expr::Exists { subquery, .. } | Expr::Subquery(subquery) => {
+                return super::query::start_of(subquery);
+            }
             other => return other.span().into(),
         }
     }

@@ -33,7 +33,8 @@ impl Binder<'_> {
             Expr::Between { expr, negated, low, high } => {
                 let terms = vec![self.term(expr, block)?, self.term(low, block)?, self.term(high, block)?];
                 let mut operands = together(terms, Meeting::Same)?.into_iter();
-                let (Some(value), Some(low), Some(high)) = (operands.next(), operands.next(), operands.next())
+                let (Some(value), Some(low), Some(high)) =
+                    (operands.next(), operands.next(), operands.next())
                 else {
                     return place.bad("between takes three operands");
                 };
@@ -56,7 +57,13 @@ impl Binder<'_> {
         typing::unary(op, operand).map_err(|error| start(expr).typing(error))
     }
 
-    fn distinct<'q>(&mut self, op: &str, left: &'q Expr, right: &'q Expr, block: &mut Block<'q>) -> Result<Typed> {
+    fn distinct<'q>(
+        &mut self,
+        op: &str,
+        left: &'q Expr,
+        right: &'q Expr,
+        block: &mut Block<'q>,
+    ) -> Result<Typed> {
         let place = start(left);
         let terms = vec![self.term(left, block)?, self.term(right, block)?];
         let [left, right] = two(together(terms, Meeting::Same)?);
@@ -109,45 +116,55 @@ pub(super) fn compare(op: &str, left: Operand, right: Operand, place: Place) -> 
 }
 
 impl Binder<'_> {
-/// A comparison of two rows, member by member.
-pub(super) fn compare_rows(&mut self, op: &str, left: Vec<Term>, right: Vec<Term>, place: Place) -> Result<Typed> {
-    if left.len() != right.len() || left.is_empty() {
-        return place.bad(format_args!("rows of {} and {} members are compared", left.len(), right.len()));
-    }
-    if left.len() > ROW_MAX {
-        return place.bad(format_args!("a row has more than the limit of {ROW_MAX} members"));
-    }
-    let copies = left.len();
-    let mut pairs = Vec::with_capacity(copies);
-    for (left, right) in left.into_iter().zip(right) {
-        let pair = two(together(vec![left, right], Meeting::Same)?);
-        for operand in &pair {
-            self.charge_copies(operand, copies, place)?;
+    /// A comparison of two rows, member by member.
+    pub(super) fn compare_rows(
+        &mut self,
+        op: &str,
+        left: Vec<Term>,
+        right: Vec<Term>,
+        place: Place,
+    ) -> Result<Typed> {
+        if left.len() != right.len() || left.is_empty() {
+            return place.bad(format_args!(
+                "rows of {} and {} members are compared",
+                left.len(),
+                right.len()
+            ));
         }
-        pairs.push(pair);
-    }
-    let each = |op: &str| -> Result<Vec<Condition>> {
-        pairs.iter().map(|[left, right]| compare(op, left.clone(), right.clone(), place)).collect()
-    };
-    let strict = match op {
-        "=" => return Ok(truth(all(each("=")?))),
-        "<>" | "!=" => return Ok(truth(any(each("<>")?))),
-        "<" | "<=" => "<",
-        _ => ">",
-    };
-    // The first members that differ decide; where a member is NULL before that, it is unknown.
-    let mut decided = Vec::with_capacity(pairs.len());
-    for (index, [left, right]) in pairs.iter().enumerate() {
-        let last = index + 1 == pairs.len();
-        let mut conditions = Vec::with_capacity(index + 1);
-        for [left, right] in &pairs[..index] {
-            conditions.push(compare("=", left.clone(), right.clone(), place)?);
+        if left.len() > ROW_MAX {
+            return place.bad(format_args!("a row has more than the limit of {ROW_MAX} members"));
         }
-        conditions.push(compare(if last { op } else { strict }, left.clone(), right.clone(), place)?);
-        decided.push(all(conditions));
+        let copies = left.len();
+        let mut pairs = Vec::with_capacity(copies);
+        for (left, right) in left.into_iter().zip(right) {
+            let pair = two(together(vec![left, right], Meeting::Same)?);
+            for operand in &pair {
+                self.charge_copies(operand, copies, place)?;
+            }
+            pairs.push(pair);
+        }
+        let each = |op: &str| -> Result<Vec<Condition>> {
+            pairs.iter().map(|[left, right]| compare(op, left.clone(), right.clone(), place)).collect()
+        };
+        let strict = match op {
+            "=" => return Ok(truth(all(each("=")?))),
+            "<>" | "!=" => return Ok(truth(any(each("<>")?))),
+            "<" | "<=" => "<",
+            _ => ">",
+        };
+        // The first members that differ decide; where a member is NULL before that, it is unknown.
+        let mut decided = Vec::with_capacity(pairs.len());
+        for (index, [left, right]) in pairs.iter().enumerate() {
+            let last = index + 1 == pairs.len();
+            let mut conditions = Vec::with_capacity(index + 1);
+            for [left, right] in &pairs[..index] {
+                conditions.push(compare("=", left.clone(), right.clone(), place)?);
+            }
+            conditions.push(compare(if last { op } else { strict }, left.clone(), right.clone(), place)?);
+            decided.push(all(conditions));
+        }
+        Ok(truth(any(decided)))
     }
-    Ok(truth(any(decided)))
-}
 }
 
 /// All of the conditions.

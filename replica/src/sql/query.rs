@@ -14,8 +14,8 @@ use crate::{
     },
 };
 use sqlparser::ast::{
-    self, Expr, Fetch, LimitClause, LockClause, LockType, Offset, OrderBy, OrderByExpr, OrderByKind, OrderByOptions,
-    OrderBySort, SetExpr, Spanned, Value as Literal,
+    self, Expr, Fetch, LimitClause, LockClause, LockType, Offset, OrderBy, OrderByExpr, OrderByKind,
+    OrderByOptions, OrderBySort, SetExpr, Spanned, Value as Literal,
 };
 use std::sync::Arc;
 use tidegate_wire::model::{Direction, Nulls, Order};
@@ -111,7 +111,9 @@ impl Binder<'_> {
         let ordered = if part.is_some() { Ordering::Kept } else { ordering };
         let mut bound = match body.as_ref() {
             SetExpr::Select(select) => self.select(select, order_by, lift, ordered)?,
-            SetExpr::Query(query) if order_by.is_empty() && part.is_none() => self.query(query, lift, ordering)?,
+            SetExpr::Query(query) if order_by.is_empty() && part.is_none() => {
+                self.query(query, lift, ordering)?
+            }
             body => {
                 let mut bound = self.set_expression(body, lift)?;
                 bound.order = order_of_outputs(order_by, &bound.columns)?;
@@ -167,7 +169,8 @@ impl Binder<'_> {
             }
             (None, None) => None,
         };
-        Ok((limit_count.is_some() || offset_count > 0).then_some(Part { offset: offset_count, limit: limit_count }))
+        Ok((limit_count.is_some() || offset_count > 0)
+            .then_some(Part { offset: offset_count, limit: limit_count }))
     }
 
     /// The number of rows that a limit or an offset says; `None` for NULL, which is as if it was not there.
@@ -276,7 +279,8 @@ fn order_of_outputs(items: &[OrderByExpr], columns: &[Output]) -> Result<Vec<(us
                 return Ok((column, order));
             }
             let Expr::Identifier(ident) = expr else {
-                return start(expr).unsupported("order by of a set operation that is not a column of the result");
+                return start(expr)
+                    .unsupported("order by of a set operation that is not a column of the result");
             };
             match output_named(&folded(ident), columns, start(expr))? {
                 Some(column) => Ok((column, order)),

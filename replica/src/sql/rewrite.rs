@@ -176,11 +176,9 @@ impl Rewrite for WindowFunction {
             WindowKind::RowNumber => WindowKind::RowNumber,
             WindowKind::Rank => WindowKind::Rank,
             WindowKind::DenseRank => WindowKind::DenseRank,
-            WindowKind::Lag { value, offset, default } => WindowKind::Lag {
-                value: value.rewrite(replace)?,
-                offset: *offset,
-                default: default.clone(),
-            },
+            WindowKind::Lag { value, offset, default } => {
+                WindowKind::Lag { value: value.rewrite(replace)?, offset: *offset, default: default.clone() }
+            }
             WindowKind::FirstValue(value, frame) => WindowKind::FirstValue(value.rewrite(replace)?, *frame),
             WindowKind::LastValue(value, frame) => WindowKind::LastValue(value.rewrite(replace)?, *frame),
             WindowKind::Aggregate(aggregate, frame) => {

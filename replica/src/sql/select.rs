@@ -217,15 +217,14 @@ impl Binder<'_> {
             columns.truncate(known);
         }
 
-        let grouped = explicit
-            || having.is_some()
-            || !block.aggregates.is_empty()
-            || !block.groupings.is_empty();
+        let grouped =
+            explicit || having.is_some() || !block.aggregates.is_empty() || !block.groupings.is_empty();
         let mut having = having;
         let mut having_steps = having_steps;
         let mut resolve: Box<dyn Fn(Position) -> Option<usize>> = Box::new(|_| None);
         if grouped {
-            for ((typed, _), output) in columns.iter_mut().zip(outputs.iter().map(Some).chain(std::iter::repeat(None)))
+            for ((typed, _), output) in
+                columns.iter_mut().zip(outputs.iter().map(Some).chain(std::iter::repeat(None)))
             {
                 let place = output.map_or(place, |output: &Output| output.place);
                 typed.scalar = grouping.over_groups(&typed.scalar, &block.reads, place)?;

@@ -90,7 +90,10 @@ impl Steps {
     }
 
     /// Replaces scalars in all steps; the replacement is told each step's place first.
-    pub(super) fn rewrite(&mut self, replace: &mut dyn FnMut(Place, &Scalar) -> Result<Option<Scalar>>) -> Result<()> {
+    pub(super) fn rewrite(
+        &mut self,
+        replace: &mut dyn FnMut(Place, &Scalar) -> Result<Option<Scalar>>,
+    ) -> Result<()> {
         for (step, place) in &mut self.steps {
             *step = step.rewrite(&mut |scalar| replace(*place, scalar))?;
         }

@@ -42,7 +42,8 @@ impl Binder<'_> {
         let place = start_of(query);
         let (subquery, columns) = self.inner_query(query, block)?;
         let [column] = columns.as_slice() else {
-            return place.bad(format_args!("a subquery that is a value has one column, not {}", columns.len()));
+            return place
+                .bad(format_args!("a subquery that is a value has one column, not {}", columns.len()));
         };
         Ok(Typed { scalar: block.steps.lookup(subquery, place), ty: column.ty })
     }
@@ -56,9 +57,13 @@ impl Binder<'_> {
                     return place.unsupported("global in");
                 }
                 let typed = match target {
-                    InTarget::Subquery(query) => self.quantified(value, "=", query, Quantifier::Any, block)?,
+                    InTarget::Subquery(query) => {
+                        self.quantified(value, "=", query, Quantifier::Any, block)?
+                    }
                     InTarget::List(list) => match list.as_slice() {
-                        [Expr::Subquery(query)] => self.quantified(value, "=", query, Quantifier::Any, block)?,
+                        [Expr::Subquery(query)] => {
+                            self.quantified(value, "=", query, Quantifier::Any, block)?
+                        }
                         list => self.in_list(value, list, block)?,
                     },
                     InTarget::Unnest(_) | InTarget::Table { name: _, args: _ } => {
@@ -131,10 +136,13 @@ impl Binder<'_> {
             other => match self.term(other, block)? {
                 Term::Parameter(parameter) => match members(&parameter) {
                     Some(members) => members,
-                    None => return start(other).mismatch(format_args!("parameter {} is no list", parameter.name)),
+                    None => {
+                        return start(other).mismatch(format_args!("parameter {} is no list", parameter.name));
+                    }
                 },
                 Term::Operand(_) => {
-                    return start(other).unsupported("any or all of what is no subquery, array[…] or parameter");
+                    return start(other)
+                        .unsupported("any or all of what is no subquery, array[…] or parameter");
                 }
             },
         };
@@ -182,7 +190,9 @@ impl Binder<'_> {
         let right = columns
             .iter()
             .enumerate()
-            .map(|(index, column)| Term::Operand(Operand::typed(Position::Subquery(index).scalar(), column.ty)))
+            .map(|(index, column)| {
+                Term::Operand(Operand::typed(Position::Subquery(index).scalar(), column.ty))
+            })
             .collect();
         let typed = self.compare_rows(op, left, right, place)?;
         let condition = typed.condition().map_err(|error| place.typing(error))?;

@@ -1,11 +1,21 @@
 //! Texts bound against a small database: what they mean, and why they are refused.
 
+mod expression;
+mod from;
+mod grouping;
+mod limits;
+mod parameter;
+mod refusal;
+mod select;
+mod set_operation;
 mod show;
+mod subquery;
+mod window;
 
 use super::bind;
 use crate::{
     algebra::Select,
-    query::{Parameters, QueryError},
+    query::{Parameters, QueryError, QueryErrorKind},
     store::{Snapshot, SnapshotEditor},
 };
 use serde_json::{Map, Value as Json, json};
@@ -34,68 +44,39 @@ fn snapshot() -> Arc<Snapshot> {
     editor.finish(Cv(1)).to
 }
 
-fn bind_with(text: &str, args: Json, declared: Option<&BTreeMap<String, ColumnType>>) -> Result<Select, QueryError> {
+fn bind_with(
+    text: &str,
+    args: Json,
+    declared: Option<&BTreeMap<String, ColumnType>>,
+) -> Result<Select, QueryError> {
     let Json::Object(args) = args else { panic!("args are an object") };
     let claims: Map<String, Json> = [("sub".to_owned(), json!("ann"))].into_iter().collect();
     bind(text, &snapshot(), &Parameters { args: &args, claims: &claims, declared })
 }
 
+/// Binds with the arguments that the tests' texts use.
+fn bound(text: &str) -> Result<Select, QueryError> {
+    let args = json!({"p": 7, "q": "x", "list": [1, 2], "none": null, "a.b": 1, "frac": 1.5});
+    bind_with(text, args, None)
+}
 
-#[test]
-fn probe() {
-    let file = std::fs::read_to_string("/tmp/probe.sql").unwrap_or_default();
-    for line in file.lines().filter(|line| !line.trim().is_empty()) {
-        let text = line; let args = json!({"p": 7, "q": "x", "list": [1, 2], "none": null, "obj": {"a": 1}, "a.b": 1, "frac": 1.5});
-        match bind_with(text, args, None) {
-            Ok(select) => println!("{line}\n   {}", show::select(&select)),
-            Err(error) => println!("{line}\n   ! {:?}: {error}", error.kind),
-        }
+/// Checks what texts mean.
+fn means(cases: &[(&str, &str)]) {
+    for (text, expected) in cases {
+        let shown = match bound(text) {
+            Ok(select) => show::select(&select),
+            Err(error) => format!("{:?}: {error}", error.kind),
+        };
+        assert_eq!(shown, *expected, "{text}");
     }
 }
 
-#[test]
-fn deep() {
-    let nested = |levels: usize| {
-        let mut text = "select id from t".to_owned();
-        for _ in 0..levels {
-            text = format!("select id from t where id in ({text})");
+/// Checks that texts are refused, and how.
+fn refused(cases: &[(&str, QueryErrorKind, &str)]) {
+    for (text, kind, message) in cases {
+        match bound(text) {
+            Ok(select) => panic!("{text} is not refused: {}", show::select(&select)),
+            Err(error) => assert_eq!((error.kind, error.message.as_str()), (*kind, *message), "{text}"),
         }
-        text
-    };
-    let derived = |levels: usize| {
-        let mut text = "select id from t".to_owned();
-        for level in 0..levels {
-            text = format!("select id from ({text}) d{level}");
-        }
-        text
-    };
-    let time = std::time::Instant::now();
-    let show = |what: &str, result: Result<Select, QueryError>| {
-        println!("{what}: {:?} {:?}", result.map(|_| ()).map_err(|e| e.to_string()), time.elapsed());
-    };
-    for levels in [64, 65, 200, 1000] {
-        show(&format!("nested {levels}"), bind_with(&nested(levels), json!({}), None));
-        show(&format!("derived {levels}"), bind_with(&derived(levels), json!({}), None));
     }
-    show("plus", bind_with(&format!("select 1{} as x", " + 1".repeat(49_000)), json!({}), None));
-    show("plus100", bind_with(&format!("select 1{} as x", " + 1".repeat(100)), json!({}), None));
-    show("minus", bind_with(&format!("select {}1 as x", "- ".repeat(90_000)), json!({}), None));
-    show("not", bind_with(&format!("select {}true as x", "not ".repeat(90_000)), json!({}), None));
-    show("cast", bind_with(&format!("select 1{} as x", "::int8".repeat(40_000)), json!({}), None));
-    show("and", bind_with(&format!("select id from t where id = 1{}", " and id = 1".repeat(20_000)), json!({}), None));
-    show("or", bind_with(&format!("select id from t where id = 1{}", " or id = 1".repeat(20_000)), json!({}), None));
-    show("parens", bind_with(&format!("select {}1{} as x", "(".repeat(40_000), ")".repeat(40_000)), json!({}), None));
-    show("parens100", bind_with(&format!("select {}1{} as x", "(".repeat(100), ")".repeat(100)), json!({}), None));
-    show("union", bind_with(&format!("select id from t{}", " union all select id from t".repeat(15_000)), json!({}), None));
-    show("union900", bind_with(&format!("select id from t{}", " union all select id from t".repeat(400)), json!({}), None));
-    show("except400", bind_with(&format!("select id from t{}", " except select id from t".repeat(300)), json!({}), None));
-    show("joins", bind_with(&format!("select 1 as x from t{}", (0..20_000).map(|i| format!(", t t{i}")).collect::<String>()), json!({}), None));
-    show("case", bind_with(&format!("select {}1{} as x", "case when true then ".repeat(20_000), " end".repeat(20_000)), json!({}), None));
-    show("between", bind_with(&format!("select ok {} as x from t", " between true and true".repeat(100)), json!({}), None));
-    show("between", bind_with(&format!("select {}ok{} as x from t", "(".repeat(60), " between true and true)".repeat(60)), json!({}), None));
-    show("in", bind_with(&format!("select id from t where id in (1{})", ",1".repeat(45_000)), json!({}), None));
-    show("fn", bind_with(&format!("select {}b{} as x from t", "lower(".repeat(20_000), ")".repeat(20_000)), json!({}), None));
-    show("setparen", bind_with(&format!("{}select 1 as x{}", "(".repeat(20_000), ")".repeat(20_000)), json!({}), None));
-    show("fromparen", bind_with(&format!("select 1 as x from {}t{}", "(".repeat(20_000), ")".repeat(20_000)), json!({}), None));
-    show("exists", bind_with(&format!("select 1 as x where {}true{}", "exists(select 1 where ".repeat(20_000), ")".repeat(20_000)), json!({}), None));
 }

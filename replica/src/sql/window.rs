@@ -40,7 +40,8 @@ impl Binder<'_> {
     ) -> Result<Typed> {
         let Call { name, place, .. } = call;
         if block.within != Within::Nothing {
-            return place.bad(format_args!("{name} over a window stands inside another function's arguments"));
+            return place
+                .bad(format_args!("{name} over a window stands inside another function's arguments"));
         }
         if !block.clause.has_windows() {
             return place.bad(format_args!("window functions are not allowed in {}", block.clause.name()));
@@ -157,7 +158,9 @@ impl Binder<'_> {
             return default_place.unsupported(format_args!("a default of {name} that is not a constant"));
         };
         let offset = if name == "lead" { offset.checked_neg() } else { Some(offset) };
-        let Some(offset) = offset else { return call.place.bad("an offset out of range") };
+        let Some(offset) = offset.filter(|offset| i32::try_from(*offset).is_ok()) else {
+            return call.place.bad(format_args!("the offset of {name} is out of range"));
+        };
         Ok((WindowKind::Lag { value, offset, default }, ty))
     }
 
@@ -188,7 +191,8 @@ impl Binder<'_> {
         };
         let backwards = matches!(
             (start, end),
-            (Bound::Current, Bound::Preceding(_)) | (Bound::Following(_), Bound::Preceding(_) | Bound::Current)
+            (Bound::Current, Bound::Preceding(_))
+                | (Bound::Following(_), Bound::Preceding(_) | Bound::Current)
         );
         if backwards {
             return place.bad("a frame ends before it starts");
@@ -199,7 +203,9 @@ impl Binder<'_> {
     fn bound(&mut self, bound: &WindowFrameBound, unit: FrameUnit, place: Place) -> Result<Bound> {
         let (count, preceding) = match bound {
             WindowFrameBound::CurrentRow => return Ok(Bound::Current),
-            WindowFrameBound::Preceding(None) | WindowFrameBound::Following(None) => return Ok(Bound::Unbounded),
+            WindowFrameBound::Preceding(None) | WindowFrameBound::Following(None) => {
+                return Ok(Bound::Unbounded);
+            }
             WindowFrameBound::Preceding(Some(count)) => (count, true),
             WindowFrameBound::Following(Some(count)) => (count, false),
         };

@@ -2,8 +2,8 @@
 
 use crate::{
     algebra::{
-        Aggregate, Bound, Column, Frame, JoinKind, Rel, Select, SetKind, Subquery, Test, WindowFunction, WindowKind,
-        domain_column,
+        Aggregate, Bound, Column, Frame, JoinKind, Rel, Select, SetKind, Subquery, Test, WindowFunction,
+        WindowKind, domain_column,
     },
     expr::{Compare, Condition, Scalar, scalar::Arithmetic},
 };
@@ -121,7 +121,9 @@ fn window(of: &WindowFunction) -> String {
         WindowKind::RowNumber => "row_number".to_owned(),
         WindowKind::Rank => "rank".to_owned(),
         WindowKind::DenseRank => "dense_rank".to_owned(),
-        WindowKind::Lag { value: of, offset, default } => format!("lag({}, {offset}, {})", scalar(of), value(default)),
+        WindowKind::Lag { value: of, offset, default } => {
+            format!("lag({}, {offset}, {})", scalar(of), value(default))
+        }
         WindowKind::FirstValue(of, f) => format!("first({}) {}", scalar(of), frame(*f)),
         WindowKind::LastValue(of, f) => format!("last({}) {}", scalar(of), frame(*f)),
         WindowKind::Aggregate(of, f) => format!("{} {}", aggregate(of), frame(*f)),
