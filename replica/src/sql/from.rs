@@ -5,7 +5,7 @@
 
 use super::{
     Binder, COLUMNS_PER_STEP, Lift,
-    common::{renamed, scope_table},
+    common::{Named, renamed, scope_table},
     place::{Place, Result, fits},
     query::Ordering,
     scope::{Found, Name, Scope, ScopeColumn, folded, parts, simple},
@@ -383,12 +383,12 @@ fn start_of(factor: &TableFactor) -> Place {
     }
 }
 
-fn derived(rel: Arc<Rel>, columns: Vec<(String, Type)>, alias: Option<&TableAlias>) -> Result<Source> {
+fn derived(rel: Arc<Rel>, columns: Named, alias: Option<&TableAlias>) -> Result<Source> {
     let name = alias.map(|alias| folded(&alias.name));
     Ok(source(rel, renamed(columns, alias)?, name, Vec::new()))
 }
 
-fn source(rel: Arc<Rel>, columns: Vec<(String, Type)>, name: Option<String>, key: Vec<usize>) -> Source {
+fn source(rel: Arc<Rel>, columns: Named, name: Option<String>, key: Vec<usize>) -> Source {
     let width = columns.len();
     Source { rel, scope: Scope::of(scope_table(name, columns, key)), width }
 }

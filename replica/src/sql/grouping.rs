@@ -6,7 +6,8 @@ use super::{
     query::column,
     rewrite::{Position, Rewrite},
     scope::{Found, Name, Scope, folded},
-    select::{Block, Item},
+    select::Block,
+    select_list::Item,
     steps::Steps,
 };
 use crate::{

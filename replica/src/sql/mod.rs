@@ -21,6 +21,7 @@ mod query;
 mod rewrite;
 mod scope;
 mod select;
+mod select_list;
 mod set_operation;
 mod steps;
 mod subquery;

@@ -137,7 +137,8 @@ impl Binder<'_> {
                 Term::Parameter(parameter) => match members(&parameter) {
                     Some(members) => members,
                     None => {
-                        return start(other).mismatch(format_args!("parameter {} is no list", parameter.name));
+                        return start(other)
+                            .mismatch(format_args!("parameter {} is no list", parameter.name));
                     }
                 },
                 Term::Operand(_) => {
