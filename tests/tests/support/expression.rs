@@ -51,48 +51,71 @@ fn quoted(text: &str) -> String {
     format!("{escape}'{}'", text.replace('\\', "\\\\").replace('\'', "''"))
 }
 
-fn list(nodes: &[Node]) -> String {
-    nodes.iter().map(Node::sql).collect::<Vec<_>>().join(", ")
+fn list(nodes: &[Node], cells: &mut Vec<String>) -> String {
+    nodes.iter().map(|node| node.expression(cells)).collect::<Vec<_>>().join(", ")
 }
 
 impl Node {
-    /// The expression in PostgreSQL's SQL.
+    /// A query for the expression's value. Its values come from a row, so that PostgreSQL computes nothing in advance.
     pub(crate) fn sql(&self) -> String {
+        let mut cells = Vec::new();
+        let expression = self.expression(&mut cells);
+        let row: Vec<String> =
+            cells.iter().enumerate().map(|(column, value)| format!("{value} as c{column}")).collect();
+        format!("select {expression} as x from (select {} offset 0) as r", row.join(", "))
+    }
+
+    fn expression(&self, cells: &mut Vec<String>) -> String {
         match self {
-            Self::Value(ty, None) => format!("null::{ty}"),
-            Self::Value(ty, Some(text)) => format!("({}::{ty})", quoted(text)),
+            Self::Value(ty, text) => {
+                let text = text.as_ref().map_or("null".to_owned(), |text| quoted(text));
+                cells.push(format!("{text}::{ty}"));
+                format!("c{}", cells.len() - 1)
+            }
             Self::Literal(None) => "null".to_owned(),
             Self::Literal(Some(text)) => quoted(text),
             Self::Number(text) => text.clone(),
-            Self::Binary(op, left, right) => format!("({} {op} {})", left.sql(), right.sql()),
-            Self::Unary(op, operand) if op.starts_with("is ") => format!("({} {op})", operand.sql()),
-            Self::Unary(op, operand) => format!("({op} {})", operand.sql()),
+            Self::Binary(op, left, right) => {
+                let left = left.expression(cells);
+                format!("({left} {op} {})", right.expression(cells))
+            }
+            Self::Unary(op, operand) if op.starts_with("is ") => {
+                format!("({} {op})", operand.expression(cells))
+            }
+            Self::Unary(op, operand) => format!("({op} {})", operand.expression(cells)),
             Self::Call(name, arguments) if matches!(*name, "left" | "right" | "position") => {
-                format!("pg_catalog.\"{name}\"({})", list(arguments))
+                format!("pg_catalog.\"{name}\"({})", list(arguments, cells))
             }
-            Self::Call(name, arguments) => format!("{name}({})", list(arguments)),
-            Self::Cast(operand, ty) => format!("cast({} as {ty})", operand.sql()),
+            Self::Call(name, arguments) => format!("{name}({})", list(arguments, cells)),
+            Self::Cast(operand, ty) => format!("cast({} as {ty})", operand.expression(cells)),
             Self::CastNumeric(operand, precision, scale) => {
-                format!("cast({} as numeric({precision},{scale}))", operand.sql())
+                format!("cast({} as numeric({precision},{scale}))", operand.expression(cells))
             }
-            Self::Extract(field, operand) => format!("extract({field} from {})", operand.sql()),
+            Self::Extract(field, operand) => format!("extract({field} from {})", operand.expression(cells)),
             Self::Like(value, pattern, escape, fold_case) => {
                 let op = if *fold_case { "ilike" } else { "like" };
-                let escape =
-                    escape.as_ref().map_or(String::new(), |escape| format!(" escape {}", escape.sql()));
-                format!("({} {op} {}{escape})", value.sql(), pattern.sql())
+                let (value, pattern) = (value.expression(cells), pattern.expression(cells));
+                let escape = escape.as_ref().map(|escape| format!(" escape {}", escape.expression(cells)));
+                format!("({value} {op} {pattern}{})", escape.unwrap_or_default())
             }
             Self::Between(value, low, high) => {
-                format!("({} between {} and {})", value.sql(), low.sql(), high.sql())
+                let (value, low) = (value.expression(cells), low.expression(cells));
+                format!("({value} between {low} and {})", high.expression(cells))
             }
-            Self::In(value, members) => format!("({} in ({}))", value.sql(), list(members)),
+            Self::In(value, members) => {
+                let value = value.expression(cells);
+                format!("({value} in ({}))", list(members, cells))
+            }
             Self::Case(operand, branches, otherwise) => {
                 let mut out = String::from("(case ");
-                out.extend(operand.iter().map(|operand| operand.sql() + " "));
+                out.extend(operand.iter().map(|operand| operand.expression(cells) + " "));
                 for (when, then) in branches {
-                    out.push_str(&format!("when {} then {} ", when.sql(), then.sql()));
+                    let when = when.expression(cells);
+                    out.push_str(&format!("when {when} then {} ", then.expression(cells)));
                 }
-                out.extend(otherwise.iter().map(|otherwise| format!("else {} ", otherwise.sql())));
+                out.extend(
+                    otherwise.iter().map(|otherwise| format!("else {} ", otherwise.expression(cells))),
+                );
                 out + "end)"
             }
         }
