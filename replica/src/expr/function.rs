@@ -320,6 +320,17 @@ impl Function {
                 let part = datetime::part_of(part, "timestamp with time zone")?;
                 to_float8(datetime::extract_moment(part, *t)?)?
             }
+            (Self::PartOfMoment, [Text(part), Date(d)]) => {
+                match datetime::part_of(part, "timestamp without time zone")? {
+                    datetime::Part::TimeZone => {
+                        return Err(EvalError::Unit {
+                            unit: (*part).to_owned(),
+                            ty: "timestamp without time zone",
+                        });
+                    }
+                    part => to_float8(datetime::extract_moment(part, calendar::midnight(*d)?)?)?,
+                }
+            }
             (Self::PartOfInterval, [Text(part), value]) => {
                 let part = datetime::part_of(part, "interval")?;
                 to_float8(datetime::extract_interval(part, interval(value))?)?
@@ -359,6 +370,7 @@ impl Function {
                 Value::Timestamptz(format::parse_moment(t, format)?)
             }
             (Self::ParseDate, [Text(t), Text(format)]) => cast::date_of(format::parse_moment(t, format)?)?,
+            (Self::MomentText, [_, Text("")]) => Value::Null,
             (Self::MomentText, [Timestamptz(t), Text(format)]) => {
                 Value::Text(format::moment_text(*t, format)?.into())
             }
@@ -403,8 +415,8 @@ impl Function {
         Ok(match self {
             Self::Abs => v.abs(),
             Self::Negate => -v,
-            Self::Sign if v == 0.0 => 0.0,
-            Self::Sign if v.is_nan() => v,
+            // NaN has none.
+            Self::Sign if v == 0.0 || v.is_nan() => 0.0,
             Self::Sign => v.signum(),
             Self::Round => v.round_ties_even(),
             Self::Floor => v.floor(),
@@ -488,7 +500,20 @@ impl Function {
         let double = |v: &Numeric| v.to_string().parse::<f64>().unwrap_or(f64::NAN);
         let first = double(&v);
         let result = match (self, &second) {
-            (Self::Power, Some(exponent)) => power(first, double(exponent))?,
+            (Self::Power, Some(exponent)) => {
+                let result = power(first, double(exponent))?;
+                // A double does not tell whether a large number is odd.
+                match exponent {
+                    Numeric::Finite(exponent)
+                        if first < 0.0
+                            && exponent.is_integer()
+                            && !(exponent / BigDecimal::from(2)).is_integer() =>
+                    {
+                        -result.abs()
+                    }
+                    _ => result,
+                }
+            }
             (Self::WholeQuotient, Some(divisor)) => {
                 let divisor = double(divisor);
                 if divisor == 0.0 {

@@ -105,6 +105,9 @@ pub enum EvalError {
     /// A regular expression that cannot be used.
     #[error("invalid regular expression: {0}")]
     Regex(String),
+    /// What PostgreSQL's regular expressions have and those here do not.
+    #[error("{0} not supported in regular expressions")]
+    RegexFeature(&'static str),
     /// A format that `to_char`, `to_date` and the like do not know.
     #[error("unsupported format: {0}")]
     Format(String),

@@ -21,6 +21,7 @@ mod query;
 mod rewrite;
 mod scope;
 mod select;
+mod select_list;
 mod set_operation;
 mod steps;
 mod subquery;
@@ -36,7 +37,7 @@ use crate::{
     algebra::{Column, Select, Subquery, domain},
     expr::{
         Scalar,
-        typing::{Type, Typed},
+        typing::{Operand, Type, Typed},
     },
     query::{Parameters, QueryError, QueryErrorKind},
     store::Snapshot,
@@ -49,6 +50,17 @@ use tidegate_wire::model::{ColumnType, Value, query::EXPRESSION_DEPTH_MAX};
 
 /// Most levels that subqueries, derived tables and common table expressions nest.
 pub const SUBQUERY_DEPTH_MAX: usize = 64;
+
+/// Most tables, derived tables, subqueries, set operations and windows of a query together: relations nest as deep as
+/// there are of them.
+pub const RELATIONS_MAX: usize = 1_000;
+
+/// Most steps that binding a query takes, of which each visited expression is one. What is written once may be needed
+/// many times: a named window, an operand of `between`, a grouping set.
+pub const STEPS_MAX: usize = 1_000_000;
+
+/// How many columns are looked at or copied in one step.
+const COLUMNS_PER_STEP: usize = 32;
 
 /// Bytes of stack that parsing and binding run on. The tree of a long chain of operators is that deep.
 const STACK_BYTES: usize = 128 << 20;
@@ -74,6 +86,8 @@ pub fn bind(
             slots: Vec::new(),
             query_depth: 0,
             expression_depth: 0,
+            relations: 0,
+            steps: 0,
         };
         binder.whole(&parsed.query)
     })
@@ -110,6 +124,10 @@ struct Binder<'a> {
     slots: Vec<(ColumnType, Value)>,
     query_depth: usize,
     expression_depth: usize,
+    /// Relations so far, at most [`RELATIONS_MAX`].
+    relations: usize,
+    /// Steps so far, at most [`STEPS_MAX`].
+    steps: usize,
 }
 
 impl Binder<'_> {
@@ -135,8 +153,37 @@ impl Binder<'_> {
         })
     }
 
+    /// Counts steps of binding.
+    fn charge(&mut self, steps: usize, place: Place) -> Result<()> {
+        self.steps = self.steps.saturating_add(steps);
+        if self.steps > STEPS_MAX {
+            return place
+                .bad(format_args!("the query takes more than the limit of {STEPS_MAX} steps to bind"));
+        }
+        Ok(())
+    }
+
+    /// Counts that an operand is used so many times.
+    fn charge_copies(&mut self, operand: &Operand, copies: usize, place: Place) -> Result<()> {
+        let Operand::Typed(typed) = operand else { return Ok(()) };
+        self.charge(rewrite::nodes(&typed.scalar).saturating_mul(copies), place)
+    }
+
+    /// Counts one more relation.
+    fn relation(&mut self, place: Place) -> Result<()> {
+        self.relations += 1;
+        if self.relations > RELATIONS_MAX {
+            return place.bad(format_args!(
+                "more than the limit of {RELATIONS_MAX} tables, subqueries, set operations and windows"
+            ));
+        }
+        Ok(())
+    }
+
     /// The column that a name means in a scope or those around it.
     fn resolve(&mut self, scope: &Scope, name: Name<'_>, place: Place) -> Result<Typed> {
+        let outer: usize = self.frames.iter().map(|frame| frame.outer.columns.len()).sum();
+        self.charge((scope.columns.len() + outer) / COLUMNS_PER_STEP, place)?;
         if let Some(typed) = found(scope, name, place)? {
             return Ok(typed);
         }
@@ -221,9 +268,11 @@ impl Binder<'_> {
                 "an expression nests deeper than the limit of {EXPRESSION_DEPTH_MAX} operators"
             ));
         }
+        self.charge(1, Place::UNKNOWN)?;
+        let depth = self.expression_depth;
         self.expression_depth += 1;
         let bound = bind(self);
-        self.expression_depth -= 1;
+        self.expression_depth = depth;
         bound
     }
 

@@ -1,11 +1,12 @@
 //! The order of JSON documents, PostgreSQL's `jsonb`: Object > Array > Boolean > Number > String > Null; more
-//! members are greater; keys compare by length, then bytes; numbers by value; text bytewise.
+//! members are greater; keys compare by length, then bytes; numbers by value; text bytewise. A document that is an empty
+//! array is the least, below null.
 
 use super::numeric::Numeric;
 use serde_json::Value as Json;
 
 /// Appends an encoding of a JSON document whose bytewise order is its order as a value, equal for equal documents.
-pub(crate) fn encode_ordered(json: &Json, out: &mut Vec<u8>) {
+fn encode_ordered(json: &Json, out: &mut Vec<u8>) {
     match json {
         Json::Null => out.push(1),
         Json::String(text) => {
@@ -55,8 +56,10 @@ fn encode_text(text: &str, out: &mut Vec<u8>) {
 /// The ordered encoding of a document given as text; text that does not parse orders first.
 pub(crate) fn ordered_bytes(text: &str) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len() + 8);
-    if let Ok(json) = serde_json::from_str::<Json>(text) {
-        encode_ordered(&json, &mut out);
+    match serde_json::from_str::<Json>(text) {
+        Ok(Json::Array(items)) if items.is_empty() => out.push(0),
+        Ok(json) => encode_ordered(&json, &mut out),
+        Err(_) => {}
     }
     out
 }
