@@ -77,8 +77,8 @@ mod tests {
     async fn rows_are_written_in_both_formats() {
         let rows = Rows { cv: Cv(4), rows: vec![json!({"b": 1, "a": "x\ny"}), json!({"b": 2, "a": null})] };
         for (format, content_type, body) in [
-            (RowFormat::Json, "application/json", r#"{"cv":4,"rows":[{"a":"x\ny","b":1},{"a":null,"b":2}]}"#),
-            (RowFormat::Ndjson, "application/x-ndjson", "{\"a\":\"x\\ny\",\"b\":1}\n{\"a\":null,\"b\":2}\n"),
+            (RowFormat::Json, "application/json", r#"{"cv":4,"rows":[{"b":1,"a":"x\ny"},{"b":2,"a":null}]}"#),
+            (RowFormat::Ndjson, "application/x-ndjson", "{\"b\":1,\"a\":\"x\\ny\"}\n{\"b\":2,\"a\":null}\n"),
         ] {
             let response = write(format, &rows);
             assert_eq!(response.headers()["tidegate-cv"], "4");

@@ -2,7 +2,31 @@
 //! members are greater; keys compare by length, then bytes; numbers by value; text bytewise.
 
 use super::numeric::Numeric;
+use serde::{Serialize, Serializer};
 use serde_json::Value as Json;
+
+/// The text of a document as a `json` value holds it: compact, members in key order whatever order they came in, so
+/// that documents that are equal but for that have one text.
+pub(crate) fn canonical_text(json: &Json) -> String {
+    serde_json::to_string(&Sorted(json)).expect("JSON serializes")
+}
+
+/// Serializes a document with its members in key order.
+struct Sorted<'a>(&'a Json);
+
+impl Serialize for Sorted<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            Json::Array(items) => serializer.collect_seq(items.iter().map(Sorted)),
+            Json::Object(members) => {
+                let mut members: Vec<_> = members.iter().collect();
+                members.sort_unstable_by_key(|(name, _)| *name);
+                serializer.collect_map(members.into_iter().map(|(name, value)| (name, Sorted(value))))
+            }
+            leaf => leaf.serialize(serializer),
+        }
+    }
+}
 
 /// Appends an encoding of a JSON document whose bytewise order is its order as a value, equal for equal documents.
 pub(crate) fn encode_ordered(json: &Json, out: &mut Vec<u8>) {
@@ -59,4 +83,18 @@ pub(crate) fn ordered_bytes(text: &str) -> Vec<u8> {
         encode_ordered(&json, &mut out);
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_canonical_text_does_not_depend_on_the_order_of_members() {
+        let text = |text: &str| canonical_text(&serde_json::from_str(text).expect("JSON"));
+        let one = text(r#"{"b":[{"d":1,"c":[ ]}],"a":{"y":null,"x":"é\n"}, "ab":1.0}"#);
+        assert_eq!(one, r#"{"a":{"x":"é\n","y":null},"ab":1.0,"b":[{"c":[],"d":1}]}"#);
+        assert_eq!(one, text(r#"{"ab":1.0,"a":{"x":"é\n","y":null},"b":[{"c":[],"d":1}]}"#));
+        assert_eq!(ordered_bytes(r#"{"a":1,"b":2}"#), ordered_bytes(r#"{"b":2,"a":1}"#));
+    }
 }
