@@ -70,6 +70,12 @@ impl Inner {
         };
         let query = Query::from_json(json)
             .map_err(|error| QueryError::new(QueryErrorKind::BadQuery, error.to_string()))?;
+        if named.is_none()
+            && let Some(argument) = args.keys().find(|argument| !query.has_parameter(argument))
+        {
+            let message = format!("the query has no parameter {argument}");
+            return Err(QueryError::new(QueryErrorKind::BadArgs, message));
+        }
         let parameters = Parameters { args, claims, declared: named.map(|named| &named.args) };
         let resolved = resolve(&query, &self.store.snapshot(), &parameters)?;
         Ok(PreparedQuery {

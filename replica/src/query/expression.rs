@@ -35,6 +35,13 @@ impl Parameters<'_> {
         }
         match self.args.get(name) {
             Some(value) => Ok(value),
+            None if self.declared.is_some_and(|declared| !declared.contains_key(name)) => fail(
+                QueryErrorKind::BadArgs,
+                path,
+                format_args!(
+                    "parameter {name} is not declared; \"args\":{{\"{name}\":\"int8\"}} declares its type"
+                ),
+            ),
             None => {
                 fail(QueryErrorKind::BadArgs, path, format_args!("parameter {name} has no value in args"))
             }
@@ -64,7 +71,8 @@ pub(super) fn lifted_equality(
         }
     }
     let untyped = Untyped::new(constant, parameters, &format!("{path}.args[{side}]"))?;
-    let (value, value_ty) = untyped.settle(ty)?;
+    let settled = untyped.settle(ty);
+    let (value, value_ty) = settled.map_err(|error| with_column_hint(error, args, schema))?;
     // A fraction beside an int8 column, or NULL, equals nothing; such a condition stays where it is.
     Ok((value_ty == ty && !value.is_null()).then_some((column, value)))
 }
@@ -257,6 +265,10 @@ impl ExpressionResolver<'_> {
 
     /// Operands brought to types that compare.
     fn unified(&mut self, args: &[Expr], path: &str) -> Result<Vec<Scalar>> {
+        self.unify(args, path).map_err(|error| with_column_hint(error, args, self.schema))
+    }
+
+    fn unify(&mut self, args: &[Expr], path: &str) -> Result<Vec<Scalar>> {
         let mut operands = Vec::with_capacity(args.len());
         for (index, arg) in args.iter().enumerate() {
             operands.push(self.operand(arg, &format!("{path}.args[{index}]"))?);
@@ -358,6 +370,10 @@ impl ExpressionResolver<'_> {
     }
 
     fn arithmetic(&mut self, op: &str, args: &[Expr], path: &str) -> Result<(Scalar, ColumnType)> {
+        self.compute(op, args, path).map_err(|error| with_column_hint(error, args, self.schema))
+    }
+
+    fn compute(&mut self, op: &str, args: &[Expr], path: &str) -> Result<(Scalar, ColumnType)> {
         let operator = match op {
             "+" => Arithmetic::Add,
             "-" => Arithmetic::Subtract,
@@ -516,6 +532,18 @@ impl ExpressionResolver<'_> {
             }
         }
     }
+}
+
+/// A literal that reads like one of the table's columns is likely to be meant as it.
+fn with_column_hint(mut error: QueryError, args: &[Expr], schema: &TableSchema) -> QueryError {
+    let named = args.iter().find_map(|arg| match arg {
+        Expr::Literal(Json::String(text)) if schema.column(text).is_some() => Some(text),
+        _ => None,
+    });
+    if let (Some(name), QueryErrorKind::TypeMismatch) = (named, error.kind) {
+        error.message += &format!("; \"{name}\" is a text here, the column is {{\"col\":\"{name}\"}}");
+    }
+    error
 }
 
 fn comparison(op: &str) -> Compare {

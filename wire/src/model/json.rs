@@ -1,9 +1,22 @@
-//! The order of JSON documents, PostgreSQL's `jsonb`: Object > Array > Boolean > Number > String > Null; more
-//! members are greater; keys compare by length, then bytes; numbers by value; text bytewise.
+//! JSON documents: their canonical text, what is wrong with one, and their order.
+//!
+//! The order is that of PostgreSQL's `jsonb`: Object > Array > Boolean > Number > String > Null; more members are
+//! greater; keys compare by length, then bytes; numbers by value; text bytewise.
 
 use super::numeric::Numeric;
 use serde::{Serialize, Serializer};
 use serde_json::Value as Json;
+
+/// What is wrong with a JSON text and where. The line is named only in a text of several: whoever reads a stream of
+/// lines names them itself, and two numbers would be one too many.
+#[must_use]
+pub fn json_fault(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    match text.rsplit_once(" at line 1 column ") {
+        Some((what, column)) if error.line() == 1 => format!("{what} at column {column}"),
+        _ => text,
+    }
+}
 
 /// The text of a document as a `json` value holds it: compact, members in key order whatever order they came in, so
 /// that documents that are equal but for that have one text.
@@ -88,6 +101,13 @@ pub(crate) fn ordered_bytes(text: &str) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_fault_names_the_line_only_among_several() {
+        let fault = |text: &str| json_fault(&serde_json::from_str::<Json>(text).expect_err("not JSON"));
+        assert_eq!(fault("[1,]"), "trailing comma at column 4");
+        assert_eq!(fault("[1,\n2,]"), "trailing comma at line 2 column 3");
+    }
 
     #[test]
     fn the_canonical_text_does_not_depend_on_the_order_of_members() {
