@@ -15,6 +15,7 @@ use screen::Screen;
 use serde_json::json;
 use std::{
     io::{self, IsTerminal as _},
+    os::fd::AsFd as _,
     path::PathBuf,
     sync::Arc,
     time::Duration,
@@ -196,9 +197,10 @@ async fn connect(url: &ServerUrl, output: &mut Output) -> Result<Client, Failure
 
 /// Waits until nobody can read stdout any more; for ever when it is not a pipe, socket or terminal.
 async fn stdout_closed() {
-    let Ok(stdout) = AsyncFd::register_with_interest(io::stdout(), Interest::WRITABLE) else {
-        return std::future::pending().await;
-    };
+    let Ok(stdout) = io::stdout().as_fd().try_clone_to_owned() else { return std::future::pending().await };
+    // SAFETY: the descriptor is a duplicate of its own, owned by the registration and open for as long as it lasts.
+    let registered = unsafe { AsyncFd::register_with_interest(stdout, Interest::WRITABLE) };
+    let Ok(stdout) = registered else { return std::future::pending().await };
     // The other end's going away is reported whatever is asked for; that there is room to write is not of interest.
     while let Ok(mut guard) = stdout.ready(Interest::WRITABLE | Interest::ERROR).await {
         if guard.ready().is_write_closed() || guard.ready().is_error() {
