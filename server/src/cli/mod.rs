@@ -12,7 +12,10 @@ pub mod table;
 pub mod watch;
 
 use clap::{Parser, Subcommand};
-use std::process::ExitCode;
+use std::{
+    io::{self, Write as _},
+    process::ExitCode,
+};
 
 /// Keeps queries live and pushes row changes over WebSockets.
 #[derive(Debug, Parser)]
@@ -46,6 +49,23 @@ pub enum Failure {
     Failed(String),
     /// It has said everything itself: exit code 1.
     Silent,
+}
+
+/// Writes to stdout at once.
+fn print(text: &str) -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(text.as_bytes())?;
+    stdout.flush()
+}
+
+/// Writes a command's whole output to stdout. A reader that went away has seen enough.
+fn finish_with(text: &str) -> Result<(), Failure> {
+    match print(text) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Failure::Failed(format!("cannot write to stdout: {error}")))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// A positive number, as rates and speeds are.
