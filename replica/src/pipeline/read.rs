@@ -33,7 +33,7 @@ type TemporaryIndex = (Cv, Arc<IndexSpec>, Tree<Row>);
 pub(crate) type FailedRow = (String, String);
 
 /// Most rows that a select's operators pass on in one step: some gigabytes.
-pub const ROWS_PASSED_MAX: u64 = 10_000_000;
+pub(crate) const ROWS_PASSED_MAX: u64 = 10_000_000;
 
 /// How many rows are read between two looks at the clock.
 const ROWS_PER_CLOCK: u64 = 1_024;

@@ -65,7 +65,7 @@ const COLUMNS_PER_STEP: usize = 32;
 /// Bytes of stack that parsing and binding run on. The tree of a long chain of operators is that deep.
 const STACK_BYTES: usize = 128 << 20;
 
-/// Binds a text to what it means.
+/// Binds a text of one query to what it means.
 ///
 /// # Errors
 /// When the text is not one `select`, uses what is not supported, names what does not exist, or its types do not go
@@ -75,6 +75,25 @@ pub fn bind(
     snapshot: &Snapshot,
     parameters: &Parameters<'_>,
 ) -> std::result::Result<Select, QueryError> {
+    let mut selects = bind_all(text, snapshot, parameters)?;
+    match (selects.pop(), selects.len()) {
+        (Some(select), 0) => Ok(select),
+        (None, _) => Place::UNKNOWN.bad("the text has no query"),
+        (Some(_), more) => {
+            Place::UNKNOWN.bad(format_args!("the text has {} statements where one can stand", more + 1))
+        }
+    }
+}
+
+/// Binds a text of any number of queries.
+///
+/// # Errors
+/// As [`bind`].
+pub fn bind_all(
+    text: &str,
+    snapshot: &Snapshot,
+    parameters: &Parameters<'_>,
+) -> std::result::Result<Vec<Select>, QueryError> {
     stacker::grow(STACK_BYTES, || {
         let parsed = parse::parse(text)?;
         let mut binder = Binder {
@@ -89,7 +108,11 @@ pub fn bind(
             relations: 0,
             steps: 0,
         };
-        binder.whole(&parsed.query)
+        let selects = parsed.queries.iter().map(|query| {
+            binder.slots.clear();
+            binder.whole(query)
+        });
+        selects.collect()
     })
 }
 

@@ -136,8 +136,26 @@ impl Target {
     /// When the server cannot be reached or answers with an error.
     pub fn get(&self, path: &str, limit: Duration) -> Result<Value, Failure> {
         let url = self.url.http(path);
-        let mut response =
-            agent(Some(limit)).get(&url).call().map_err(|error| self.url.unreachable(&error))?;
+        let response = agent(Some(limit)).get(&url).call();
+        self.answer(&url, response)
+    }
+
+    /// The answer to a POST of JSON.
+    ///
+    /// # Errors
+    /// When the server cannot be reached or answers with an error.
+    pub fn post(&self, path: &str, body: &Value, limit: Duration) -> Result<Value, Failure> {
+        let url = self.url.http(path);
+        let response = agent(Some(limit)).post(&url).send_json(body);
+        self.answer(&url, response)
+    }
+
+    fn answer(
+        &self,
+        url: &str,
+        response: Result<ureq::http::Response<ureq::Body>, ureq::Error>,
+    ) -> Result<Value, Failure> {
+        let mut response = response.map_err(|error| self.url.unreachable(&error))?;
         let status = response.status();
         let body: Value = response.body_mut().with_config().limit(1 << 30).read_json().map_err(|error| {
             Failure::Failed(format!("{url} answered {status} with what is not JSON: {error}"))

@@ -7,6 +7,7 @@ pub mod demo;
 pub mod query_text;
 pub mod replay;
 pub mod serve;
+pub mod sql;
 pub mod status;
 pub mod table;
 pub mod watch;
@@ -36,6 +37,7 @@ enum Command {
     Demo(demo::Arguments),
     Watch(watch::Arguments),
     Replay(replay::Arguments),
+    Sql(sql::Arguments),
     Check(check::Arguments),
     Status(status::Arguments),
 }
@@ -84,6 +86,7 @@ pub fn main() -> ExitCode {
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Watch(arguments) => watch::run(&arguments),
         Command::Replay(arguments) => replay::run(&arguments),
+        Command::Sql(arguments) => sql::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
         Command::Status(arguments) => status::run(&arguments),
     };
@@ -106,7 +109,7 @@ mod tests {
     fn the_command_line_is_sound_and_every_command_explains_itself() {
         let mut command = Arguments::command();
         command.clone().debug_assert();
-        for name in ["serve", "demo", "watch", "replay", "check", "status"] {
+        for name in ["serve", "demo", "watch", "replay", "sql", "check", "status"] {
             let subcommand = command.find_subcommand_mut(name).expect("there");
             let help = subcommand.render_long_help().to_string();
             assert!(help.contains("Example"), "{name} has no example:\n{help}");

@@ -343,6 +343,8 @@ settings! {
             "Mutations in one `push`.";
         client_id_bytes_max: usize = limits::CLIENT_ID_BYTES_MAX, Kind::Bytes(1, 255),
             "Longest `client_id`.";
+        sql_rows_max: usize = 100_000, Kind::Count(1, 100_000_000),
+            "Rows that one `/v1/sql` request may be answered.";
         commit_ops_max: usize = limits::COMMIT_OPS_MAX, Kind::Count(1, 100_000_000),
             "Operations in one commit.";
         line_bytes_max: usize = 256 << 20, Kind::Bytes(1_024, 4 * GIB),
