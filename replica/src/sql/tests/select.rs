@@ -45,8 +45,8 @@ fn select() {
         ),
         (r#"select 1 as "A", 2 as a"#, "A, a -> project(values(()), [1:int8, 2:int8])"),
         (
-            "select lower(b), b::int8, 1::int, case when ok then 1 end, case when ok then 1 else a end, coalesce(b, 'x'), 1 + 1, true from t",
-            "lower, b, int4, case, a, coalesce, ?column?, bool -> project(table0, [lower($2):text, int8($2):int8, 1:int8, case($5: 1, null):int8, case($5: 1, $1):int8, coalesce($2, 'x'):text, 2:int8, true:bool])",
+            "select lower(b), b::int8, 1::int, case when ok then 1 end, case when ok then 1 else a end, coalesce(b, 'x'), not true as n, true from t",
+            "lower, b, int4, case, a, coalesce, n, ?column? -> project(table0, [lower($2):text, int8($2):int8, 1:int8, case($5: 1, null):int8, case($5: 1, $1):int8, coalesce($2, 'x'):text, not(true):bool, true:bool])",
         ),
         (
             r#"select "Key" from "Odd" where "Key" = '00000000-0000-0000-0000-000000000001' and raw = :none"#,
