@@ -89,6 +89,9 @@ fn simplified(condition: Condition) -> Condition {
         Condition::Compare(_, a, b)
         | Condition::MatchesComputed(a, b, _)
         | Condition::RegexComputed(a, b, _) => is_null(a) || is_null(b),
+        Condition::In(value, members) => {
+            !members.is_empty() && (is_null(value) || members.iter().all(is_null))
+        }
         Condition::Matches(a, _) | Condition::Regex(a, _) => is_null(a),
         _ => false,
     };
