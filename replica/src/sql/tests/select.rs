@@ -22,7 +22,7 @@ fn select() {
             "id -> project(filter(table0, and(d0 = $1, or($1 = 4, $1 = 5))), [$0:int8]) slots int8 3",
         ),
         ("select id from t where a = :frac", r#"id -> project(filter(table0, $1 = "1.5"), [$0:int8])"#),
-        ("select id from t where a = null", "id -> project(filter(table0, $1 = null), [$0:int8])"),
+        ("select id from t where a = null", "id -> project(filter(table0, unknown), [$0:int8])"),
         (
             "select id from t where (b = 'x' and a = 2)",
             "id -> project(filter(table0, and($2 = d0, $1 = d1)), [$0:int8]) slots text 'x', int8 2",
