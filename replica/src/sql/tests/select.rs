@@ -50,7 +50,7 @@ fn select() {
         ),
         (
             r#"select "Key" from "Odd" where "Key" = '00000000-0000-0000-0000-000000000001' and raw = :none"#,
-            r#"Key -> project(filter(table2, and($0 = d0, $2 = null)), [$0:uuid]) slots uuid "00000000-0000-0000-0000-000000000001""#,
+            r#"Key -> project(filter(table2, and($0 = d0, unknown)), [$0:uuid]) slots uuid "00000000-0000-0000-0000-000000000001""#,
         ),
         ("select public.t.id from public.t", "id -> project(table0, [$0:int8])"),
         ("select :p + 1 as x, :p || 'a' as y", "x, y -> project(values(()), [8:int8, '7a':text])"),
