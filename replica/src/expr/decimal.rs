@@ -277,7 +277,8 @@ pub(super) fn power(base: &BigDecimal, exponent: &BigDecimal) -> Result {
                 problem: "zero raised to a negative power is undefined",
             }),
             Sign::NoSign => finish(&BigDecimal::from(1), SIGNIFICANT_MIN.max(scales)),
-            Sign::Plus => Ok(BigDecimal::new(BigInt::from(0), SIGNIFICANT_MIN.max(scales))),
+            Sign::Plus if is_whole => Ok(BigDecimal::new(BigInt::from(0), SIGNIFICANT_MIN.max(scales))),
+            Sign::Plus => Ok(BigDecimal::new(BigInt::from(0), SIGNIFICANT_MIN)),
         };
     }
     if base.sign() == Sign::Minus && !is_whole {
@@ -292,7 +293,8 @@ pub(super) fn power(base: &BigDecimal, exponent: &BigDecimal) -> Result {
         return Err(EvalError::NumericOverflow);
     }
     // With a whole exponent the result has a fixed scale, else one for its significant digits.
-    let has_fixed_scale = is_whole && exponent_f64.abs() <= f64::from(i32::MAX);
+    let has_fixed_scale =
+        is_whole && exponent_f64 >= f64::from(i32::MIN) && exponent_f64 <= f64::from(i32::MAX);
     let scale = if has_fixed_scale { SIGNIFICANT_MIN } else { SIGNIFICANT_MIN - weight.max(-2_000.0) as i64 };
     let scale = scale.max(scales).clamp(0, SCALE_MAX);
     if weight + 1.0 < -(scale as f64) {

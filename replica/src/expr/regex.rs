@@ -321,7 +321,9 @@ impl Translator<'_> {
                 ']' if !first => break,
                 '[' if self.chars.peek() == Some(&':') => {
                     let name = self.class_name()?;
-                    set.push_str(class(&name)?);
+                    // Where case does not count, neither of the two classes means less than all letters.
+                    let folded = self.out.fold_case && matches!(name.as_str(), "upper" | "lower");
+                    set.push_str(class(if folded { "alpha" } else { &name })?);
                 }
                 '[' if matches!(self.chars.peek(), Some('=' | '.')) => {
                     return Err(EvalError::RegexFeature("collating elements and equivalence classes are"));

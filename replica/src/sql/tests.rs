@@ -4,6 +4,7 @@ mod expression;
 mod from;
 mod grouping;
 mod limits;
+mod name;
 mod parameter;
 mod refusal;
 mod select;

@@ -209,7 +209,7 @@ pub(in super::super) fn number_text(
             }
             Item::Point => {
                 in_fraction = true;
-                if format.after > 0 {
+                if format.after > 0 || overflow {
                     write_sign(&mut out);
                     out.push('.');
                 }

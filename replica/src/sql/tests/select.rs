@@ -22,7 +22,7 @@ fn select() {
             "id -> project(filter(table0, and(d0 = $1, or($1 = 4, $1 = 5))), [$0:int8]) slots int8 3",
         ),
         ("select id from t where a = :frac", r#"id -> project(filter(table0, $1 = "1.5"), [$0:int8])"#),
-        ("select id from t where a = null", "id -> project(filter(table0, $1 = null), [$0:int8])"),
+        ("select id from t where a = null", "id -> project(filter(table0, unknown), [$0:int8])"),
         (
             "select id from t where (b = 'x' and a = 2)",
             "id -> project(filter(table0, and($2 = d0, $1 = d1)), [$0:int8]) slots text 'x', int8 2",
@@ -45,12 +45,12 @@ fn select() {
         ),
         (r#"select 1 as "A", 2 as a"#, "A, a -> project(values(()), [1:int8, 2:int8])"),
         (
-            "select lower(b), b::int8, 1::int, case when ok then 1 end, case when ok then 1 else a end, coalesce(b, 'x'), 1 + 1, true from t",
-            "lower, b, int4, case, a, coalesce, ?column?, bool -> project(table0, [lower($2):text, int8($2):int8, 1:int8, case($5: 1, null):int8, case($5: 1, $1):int8, coalesce($2, 'x'):text, 2:int8, true:bool])",
+            "select lower(b), b::int8, 1::int, case when ok then 1 end, case when ok then 1 else a end, coalesce(b, 'x'), not true as n, true from t",
+            "lower, b, int4, case, a, coalesce, n, ?column? -> project(table0, [lower($2):text, int8($2):int8, 1:int8, case($5: 1, null):int8, case($5: 1, $1):int8, coalesce($2, 'x'):text, not(true):bool, true:bool])",
         ),
         (
             r#"select "Key" from "Odd" where "Key" = '00000000-0000-0000-0000-000000000001' and raw = :none"#,
-            r#"Key -> project(filter(table2, and($0 = d0, $2 = null)), [$0:uuid]) slots uuid "00000000-0000-0000-0000-000000000001""#,
+            r#"Key -> project(filter(table2, and($0 = d0, unknown)), [$0:uuid]) slots uuid "00000000-0000-0000-0000-000000000001""#,
         ),
         ("select public.t.id from public.t", "id -> project(table0, [$0:int8])"),
         ("select :p + 1 as x, :p || 'a' as y", "x, y -> project(values(()), [8:int8, '7a':text])"),
