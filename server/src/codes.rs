@@ -1,7 +1,7 @@
 //! The replica's kinds of error as the protocol's codes.
 
 use tidegate_replica::{
-    handle::{CommitRefusalKind, QuerySource},
+    handle::CommitRefusalKind,
     query::QueryErrorKind,
 };
 use tidegate_wire::protocol::ErrorCode;

@@ -23,7 +23,7 @@ const FAULT_CAUSES: [FaultCause; 5] = [
     FaultCause::SchemaChanged,
 ];
 
-fn cause_name(cause: FaultCause) -> &'static str {
+pub(crate) fn cause_name(cause: FaultCause) -> &'static str {
     match cause {
         FaultCause::Derive => "derive",
         FaultCause::Deadline => "deadline",

@@ -4,6 +4,7 @@ use flate2::{Compression, write::GzEncoder};
 use serde_json::{Value, json};
 use std::{
     io::{BufRead as _, BufReader, Read as _, Write as _},
+    net::{TcpListener, TcpStream},
     path::Path,
     process::{Child, Command, ExitStatus, Output, Stdio},
     sync::mpsc::{Receiver, RecvTimeoutError, channel},
@@ -193,9 +194,164 @@ fn bad_usage_exits_with_2() {
         &["replay", "x", "--subscribers", "3"],
         &["replay", "x", "--watch", "{}"],
         &["serve", "--config", "/nonexistent.toml"],
+        &["serve", "--addr", "7300"],
+        &["demo", "--addr", "localhost:http"],
     ] {
         fails(2, arguments);
     }
+}
+
+#[test]
+fn what_is_not_a_query_is_answered_with_what_to_type() {
+    let told = fails(2, &["watch", "flights"]);
+    assert!(told.contains("\"select * from flights\"") && told.contains("{\"table\":\"flights\"}"), "{told}");
+    let told = fails(2, &["replay", "x", "--watch", "a table", "--subscribers", "1"]);
+    assert!(told.contains("--watch") && told.contains("{\"table\":"), "{told}");
+    let empty = tempfile::NamedTempFile::new().expect("a file");
+    let told = fails(1, &["watch", "--query", path(empty.path())]);
+    assert!(told.contains(path(empty.path())) && told.contains("empty"), "{told}");
+}
+
+#[test]
+fn addresses_are_read_alike_by_all_commands() {
+    let (_server, url) = serve();
+    post(&url, &[TABLES]);
+    let commands = |url: &str| -> Vec<Vec<String>> {
+        [&["status"][..], &["check"], &["watch", "--once", QUERY], &["replay", "/dev/null"]]
+            .iter()
+            .map(|command| {
+                command.iter().map(|part| (*part).to_owned()).chain(["--url".to_owned(), url.to_owned()])
+            })
+            .map(Iterator::collect)
+            .collect()
+    };
+    let of = |arguments: &[String]| arguments.iter().map(String::as_str).collect::<Vec<_>>().join(" ");
+    let ws = url.replace("http://", "ws://") + "/";
+    for arguments in [commands(&url), commands(&ws)].concat() {
+        let output = run(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
+        assert_eq!(output.status.code(), Some(0), "{}: {}", of(&arguments), text(&output.stderr));
+    }
+    for (wrong, told) in [
+        ("127.0.0.1:7300", "write http://127.0.0.1:7300"),
+        ("https://127.0.0.1:7300", "must start with http://"),
+        ("http://127.0.0.1:99999", "HOST:PORT"),
+    ] {
+        for arguments in commands(wrong) {
+            let line = fails(2, &arguments.iter().map(String::as_str).collect::<Vec<_>>());
+            assert!(line.contains(told), "{}: {line}", of(&arguments));
+        }
+    }
+}
+
+#[test]
+fn a_wrong_address_to_listen_on_is_told_with_an_example() {
+    let told = fails(2, &["serve", "--addr", "7300"]);
+    assert_eq!(told.lines().count(), 1, "{told}");
+    assert!(told.contains("HOST:PORT") && told.contains("127.0.0.1:7300"), "{told}");
+}
+
+/// A server's address behind a gate that refuses the first WebSocket with an answer.
+fn gate(url: &str, first: &str) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = format!("http://{}", listener.local_addr().expect("an address"));
+    let (server, first) = (url.trim_start_matches("http://").to_owned(), first.to_owned());
+    thread::spawn(move || {
+        let (mut refused, _) = listener.accept().expect("a connection");
+        let mut request = BufReader::new(refused.try_clone().expect("a socket")).lines();
+        while request.next().is_some_and(|line| line.is_ok_and(|line| !line.is_empty())) {}
+        let head = format!("HTTP/1.1 503 Service Unavailable\r\ncontent-length: {}\r\n\r\n", first.len());
+        refused.write_all((head + &first).as_bytes()).expect("written");
+        for client in listener.incoming() {
+            let client = client.expect("a connection");
+            let server = TcpStream::connect(&server).expect("the server is there");
+            for (mut from, mut to) in [
+                (client.try_clone().expect("a socket"), server.try_clone().expect("a socket")),
+                (server, client),
+            ] {
+                thread::spawn(move || std::io::copy(&mut from, &mut to));
+            }
+        }
+    });
+    address
+}
+
+#[test]
+fn watch_waits_for_a_server_that_is_not_ready_and_tells_other_refusals() {
+    let (_server, url) = serve();
+    post(&url, &[TABLES, &insert(1)]);
+    let answer = |code: &str| json!({ "error": { "code": code, "message": "the reason" } }).to_string();
+
+    let replaying = gate(&url, &answer("not_ready"));
+    let output = run(&["watch", "--url", &replaying, QUERY, "--json", "--once"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(text(&output.stdout).contains("row 1"), "{}", text(&output.stdout));
+    let told: Vec<&str> = text(&output.stderr).lines().collect();
+    assert!(told.len() == 1 && told[0].contains("the reason"), "{told:?}");
+
+    let stopping = gate(&url, &answer("shutting_down"));
+    let line = fails(1, &["watch", "--url", &stopping, QUERY]);
+    assert!(line.contains("the reason (shutting_down)") && !line.contains("tidegate serve"), "{line}");
+}
+
+#[test]
+fn watch_ends_when_nobody_reads_its_output_any_more() {
+    let (_server, url) = serve();
+    post(&url, &[TABLES, &insert(1)]);
+    let mut child = command(&["watch", "--url", &url, QUERY, "--json"]).spawn().expect("the binary runs");
+    let mut stdout = BufReader::new(child.stdout.take().expect("piped"));
+    let mut line = String::new();
+    stdout.read_line(&mut line).expect("the snapshot");
+    assert!(line.contains("row 1"), "{line}");
+    drop(stdout);
+    // Nothing is written any more.
+    let ended = until("it ends", || child.try_wait().expect("a child"), Option::is_some);
+    assert_eq!(ended.and_then(|status| status.code()), Some(0));
+}
+
+#[test]
+fn rows_keep_the_order_of_their_columns() {
+    let (_server, url) = serve();
+    let tables = r#"{"tables":[{"name":"t","columns":[{"name":"id","type":"int8"},{"name":"b","type":"json"},{"name":"a","type":"text"}],"primary_key":["id"]}]}"#;
+    let cv = post(&url, &[tables, r#"{"ops":[{"insert":"t","row":{"a":"x","b":{"z":1,"y":2},"id":1}}]}"#]);
+    let once = ["watch", "--url", &url, "--json", "--once"];
+    let changes = run(&[&once[..], &[r#"{"table":"t"}"#]].concat());
+    assert_eq!(
+        text(&changes.stdout),
+        format!(
+            "{{\"cv\":{cv},\"changes\":[{{\"op\":\"add\",\"row\":{{\"id\":1,\"b\":{{\"y\":2,\"z\":1}},\"a\":\"x\"}}}}]}}\n"
+        )
+    );
+    let selected = r#"{"table":"t","select":["b","a","id"]}"#;
+    let row = r#"{"b":{"y":2,"z":1},"a":"x","id":1}"#;
+    let full = run(&[&once[..], &["--full", selected]].concat());
+    assert_eq!(text(&full.stdout), format!("{{\"cv\":{cv},\"rows\":[{row}]}}\n"));
+
+    let definition = json!({ "query": serde_json::from_str::<Value>(selected).expect("JSON") });
+    ureq::put(format!("{url}/v1/queries/q")).send_json(definition).expect("registered");
+    let mut rows = ureq::get(format!("{url}/v1/queries/q/rows")).call().expect("answered");
+    let body = rows.body_mut().read_to_string().expect("text");
+    assert_eq!(body, format!("{{\"cv\":{cv},\"rows\":[{row}]}}"));
+}
+
+#[test]
+fn replay_says_how_far_a_damaged_file_was_applied() {
+    let (_server, url) = serve();
+    let directory = tempfile::tempdir().expect("a folder");
+    let lines: Vec<String> = (0..2_000).map(insert).collect();
+    let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
+    writeln!(gzip, "{TABLES}\n{}", lines.join("\n")).expect("written");
+    let whole = gzip.finish().expect("finished");
+    let file = directory.path().join("cut.ndjson.gz");
+    std::fs::write(&file, &whole[..whole.len() / 2]).expect("written");
+    let line = fails(1, &["replay", "--url", &url, path(&file)]);
+    let applied = rows(&url, "t");
+    assert!(applied > 0, "{line}");
+    let cv = get(&format!("{url}/v1/status"))["cv"].clone();
+    assert!(
+        line.contains(&format!("the {applied} commits before it are applied (commit version {cv})")),
+        "{line}"
+    );
+    assert!(line.contains("truncated"), "{line}");
 }
 
 #[test]
@@ -286,6 +442,7 @@ fn watch_takes_queries_from_files_stdin_and_by_name() {
         (&["--name", "nonsense"], "unknown_name"),
         (&[r#"{"table":"nonsense"}"#], "unknown_table"),
         (&[query], "bad_args"),
+        (&[query, "--args", r#"{"p":1,"superfluous":2}"#], "bad_args"),
     ] {
         let line = fails(1, &[&["watch", "--url", &url], what].concat());
         assert!(line.contains(&format!("({code})")), "{line}");
@@ -313,7 +470,13 @@ fn replay_stops_at_a_refused_commit_and_names_its_line() {
     file.write_all(lines.join("\n").as_bytes()).expect("written");
     let line = fails(1, &["replay", "--url", &url, path(file.path())]);
     assert!(line.contains("line 5 is refused") && line.contains("(conflict)"), "{line}");
+    assert!(line.contains("--data-dir"), "{line}");
     assert_eq!(rows(&url, "t"), 2, "the commits before it are applied, those after it are not");
+    let malformed = tempfile::NamedTempFile::new().expect("a file");
+    std::fs::write(malformed.path(), format!("{TABLES}\n\n{{\"ops\":[}}\n")).expect("written");
+    let line = fails(1, &["replay", "--url", &url, path(malformed.path())]);
+    assert!(line.contains("line 3 is refused") && line.contains("at column 9"), "{line}");
+    assert!(!line.contains("line 1") && !line.contains("--data-dir"), "{line}");
 }
 
 #[test]

@@ -291,6 +291,12 @@ fn every_path_answers_errors_in_json() {
             (Method::GET, "/v1/queries/by_id/rows?args=%7B%22p%22:1,%22q%22:2%7D", "", 400, "bad_args"),
             (Method::GET, "/v1/queries/by_id/rows?args=%7B%22p%22:%22x%22%7D", "", 400, "bad_args"),
             (Method::GET, "/v1/queries/ids/rows?args=%7B%22auth.sub%22:1%7D", "", 403, "forbidden"),
+            (Method::GET, "/v1/queries/ids/rows?arg=%7B%7D", "", 400, "bad_message"),
+            (Method::GET, "/v1/queries/ids/rows?since=1", "", 400, "bad_message"),
+            (Method::GET, "/v1/queries/ids/changes?since=x", "", 400, "bad_message"),
+            (Method::GET, "/v1/queries/ids/changes?args=%7B%7D&args=%7B%7D", "", 400, "bad_message"),
+            (Method::GET, "/v1/queries/%ff/rows", "", 400, "bad_message"),
+            (Method::GET, "/v1/sync", "", 400, "bad_message"),
             (Method::PUT, "/v1/queries/new", "{", 400, "bad_message"),
             (Method::PUT, "/v1/queries/new", "{}", 400, "bad_message"),
             (Method::PUT, "/v1/queries/new", "{\"query\":{\"table\":\"none\"}}", 404, "unknown_table"),
@@ -301,6 +307,11 @@ fn every_path_answers_errors_in_json() {
             let answer = http.send(method.clone(), path, &[], request).await;
             assert_eq!((answer.status, answer.code().as_str()), (status, code), "{method} {path} {request}");
         }
+        let undeclared = json!({"query": query["query"]});
+        let answer = http.put("/v1/queries/undeclared", &undeclared).await;
+        assert_eq!((answer.status, answer.code().as_str()), (400, "bad_args"));
+        let text = answer.json()["error"]["message"].to_string();
+        assert!(text.contains(r#"\"args\":{\"p\":\"int8\"}"#), "what to write is not in {text}");
         let foreign = [("origin", "http://evil.example")];
         let answer = http.send(Method::POST, "/v1/commits", &foreign, insert(2).to_string()).await;
         assert_eq!((answer.status, answer.code().as_str()), (403, "forbidden"));
@@ -310,6 +321,13 @@ fn every_path_answers_errors_in_json() {
         let broken = [("content-encoding", "gzip")];
         let answer = http.send(Method::POST, "/v1/commits", &broken, "this is not gzip").await;
         assert_eq!((answer.status, answer.code().as_str()), (400, "bad_message"));
+        // Compressed, and not declared as such.
+        for magic in [&b"\x1f\x8b\x08\x00"[..], b"\x28\xb5\x2f\xfd\x00"] {
+            for headers in [&[][..], &[("idempotency-key", "compressed")]] {
+                let answer = http.send(Method::POST, "/v1/commits", headers, magic).await;
+                assert_eq!((answer.status, answer.code().as_str()), (415, "bad_message"));
+            }
+        }
         assert_eq!(http.post_commits("").await.status, 200, "an empty body has nothing to refuse");
         assert_eq!(ids(&mut http).await, [1]);
         server.stop().await;

@@ -1,7 +1,9 @@
 //! The two encodings of protocol messages, and the fast path for batches: the row operations of one batch are
 //! encoded once per codec and shared by all its subscribers; only the head of the message is each one's own.
 
-use crate::model::{Cv, Epoch, Fingerprint, OpKind, PlaceMask, Seq, SubId, ValueRef, time, value};
+use crate::model::{
+    Cv, Epoch, Fingerprint, OpKind, PlaceMask, Seq, SubId, ValueRef, json_fault, time, value,
+};
 use base64::{Engine as _, engine::general_purpose::STANDARD as BASE64};
 use serde::{Serialize, de::DeserializeOwned};
 use std::io::Write as _;
@@ -25,7 +27,7 @@ pub enum DecodeError {
     #[error("cannot decode the MessagePack message: {0}")]
     MessagePack(#[from] rmp_serde::decode::Error),
     /// Not JSON, or not a known message.
-    #[error("cannot decode the JSON message: {0}")]
+    #[error("cannot decode the JSON message: {}", json_fault(.0))]
     Json(#[from] serde_json::Error),
     /// JSON nested beyond [`JSON_DEPTH_MAX`].
     #[error("the JSON message nests deeper than the limit of {JSON_DEPTH_MAX}")]

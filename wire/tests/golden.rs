@@ -62,7 +62,8 @@ fn check<M: Serialize + DeserializeOwned + Debug>(file: &str, about: &str, vecto
         }
         frames.push(Json::Object(frame));
     }
-    let text = serde_json::to_string_pretty(&json!({"about": about, "frames": frames})).expect("JSON") + "\n";
+    let whole = sorted(json!({"about": about, "frames": frames}));
+    let text = serde_json::to_string_pretty(&whole).expect("JSON") + "\n";
     if std::env::var_os("TIDEGATE_BLESS").is_some() {
         std::fs::write(&path, &text).expect("the vectors can be written");
     }
@@ -70,8 +71,14 @@ fn check<M: Serialize + DeserializeOwned + Debug>(file: &str, about: &str, vecto
     assert_eq!(text, golden, "{} differs; if that is meant, run with TIDEGATE_BLESS=1", path.display());
 }
 
+/// With members in key order, so that the files do not depend on the order in which they stand here.
+fn sorted(mut json: Json) -> Json {
+    json.sort_all_objects();
+    json
+}
+
 fn object(json: Json) -> Map<String, Json> {
-    match json {
+    match sorted(json) {
         Json::Object(object) => object,
         other => panic!("{other}"),
     }
@@ -82,9 +89,11 @@ const FP: Fingerprint = Fingerprint(0x0123_4567_89ab_cdef);
 #[test]
 fn client_messages() {
     let subscribe = |subscribe: Subscribe| ClientMessage::Subscribe(Box::new(subscribe));
-    let query = json!({"table": "issues", "where": {"op": "=", "args": [{"col": "project"}, {"param": "p"}]},
+    let query = sorted(
+        json!({"table": "issues", "where": {"op": "=", "args": [{"col": "project"}, {"param": "p"}]},
         "order_by": [["created", "desc", "nulls last"]], "limit": 50,
-        "related": [{"as": "author", "one": true, "on": [["author_id", "id"]], "query": {"table": "users"}}]});
+        "related": [{"as": "author", "one": true, "on": [["author_id", "id"]], "query": {"table": "users"}}]}),
+    );
     let resume = Resume { epoch: Epoch(7), cv: Cv(1_000_000), fp: FP };
     let ops = vec![
         RowOp::Insert(Insert {

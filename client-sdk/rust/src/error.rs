@@ -28,7 +28,7 @@ pub enum ConnectError {
     },
     /// The network or the WebSocket failed.
     #[error("cannot reach the server: {0}")]
-    Transport(#[from] TransportError),
+    Transport(#[source] TransportError),
     /// The server did not answer `hello` in time, or has been silent for too long.
     #[error("the server is silent")]
     Silent,
@@ -36,7 +36,7 @@ pub enum ConnectError {
     #[error("the server closed the connection")]
     ServerClosed,
     /// The server refused the connection or sent it away.
-    #[error("the server sent the client away: {code}: {message}")]
+    #[error("the server says: {message} ({code})")]
     Refused {
         /// What kind of error.
         code: ErrorCode,
@@ -55,6 +55,15 @@ pub enum ConnectError {
     /// The client was closed by the application.
     #[error("the client is closed")]
     Closed,
+}
+
+impl From<TransportError> for ConnectError {
+    fn from(error: TransportError) -> Self {
+        match error {
+            TransportError::Http { code: Some(code), message, .. } => Self::Refused { code, message },
+            error => Self::Transport(error),
+        }
+    }
 }
 
 /// Why there is no subscription.

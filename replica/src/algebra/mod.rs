@@ -6,8 +6,10 @@
 //! scalars refer to the domain's columns as [`domain`] positions, and [`Subquery::domain`] says what of the outer row
 //! each stands for. Parameters are the domain of the whole query.
 
+mod equalities;
 pub mod flat;
 pub mod key;
+mod lax_marks;
 pub(crate) mod positions;
 pub mod unnest;
 

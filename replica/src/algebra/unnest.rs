@@ -7,10 +7,12 @@
 
 use super::{
     Aggregate, AggregateFunction, Column, JoinKind, Rel, Select, Subquery, Test, domain_column,
+    equalities::{equalities, reads_domain},
     flat::{Flat, On},
+    lax_marks::with_lax_marks,
     positions::{Positions, all, conjuncts},
 };
-use crate::expr::{Compare, Condition, Scalar};
+use crate::expr::{Condition, Scalar};
 use std::{collections::HashMap, sync::Arc};
 use tidegate_wire::model::{ColumnType, Value};
 
@@ -57,10 +59,17 @@ struct Rows {
     depends: bool,
 }
 
+/// A query's rows, with the query and its domain.
+struct Done {
+    rows: Rows,
+    _query: Arc<Rel>,
+    _domain: Arc<Flat>,
+}
+
 struct Unnester {
     /// Queries that were met before, so that what is shared stays shared. By their and the domain's address; both are
     /// kept, so that no other comes to stand there.
-    done: HashMap<(*const Rel, *const Flat), (Rows, Arc<Rel>, Arc<Flat>)>,
+    done: HashMap<(*const Rel, *const Flat), Done>,
     /// The domain of what depends on nothing.
     none: Arc<Flat>,
 }
@@ -75,12 +84,12 @@ impl Unnester {
     fn rows(&mut self, rel: &Arc<Rel>, domain: &Domain) -> Rows {
         let domain_rel = if reads_domain(rel) { &domain.rel } else { &self.none };
         let key = (Arc::as_ptr(rel), Arc::as_ptr(domain_rel));
-        if let Some((rows, ..)) = self.done.get(&key) {
-            return rows.clone();
+        if let Some(done) = self.done.get(&key) {
+            return done.rows.clone();
         }
-        let kept = (Arc::clone(rel), Arc::clone(domain_rel));
+        let (query, kept) = (Arc::clone(rel), Arc::clone(domain_rel));
         let rows = self.compute(rel, domain);
-        self.done.insert(key, (rows.clone(), kept.0, kept.1));
+        self.done.insert(key, Done { rows: rows.clone(), _query: query, _domain: kept });
         rows
     }
 
@@ -447,158 +456,4 @@ fn aggregate(rows: &Rows, keys: &[Column], aggregates: &[Aggregate], domain: &Do
         columns.push(Column { scalar, ty: aggregate.ty });
     }
     dependent(Flat::Project { input: Arc::new(pair), columns })
-}
-
-/// A subquery that compares what it reads of outer rows for equality alone, without these comparisons: its rows with
-/// further columns behind its own, and pairs of domain column and column that must be equal. `None` for others.
-fn equalities(rel: &Arc<Rel>) -> Option<(Arc<Rel>, Vec<(usize, usize)>)> {
-    if !reads_domain(rel) {
-        return Some((Arc::clone(rel), Vec::new()));
-    }
-    match &**rel {
-        Rel::Filter { input, condition } => {
-            let (mut input, mut pairs) = equalities(input)?;
-            let (mut operands, mut kept) = (Vec::new(), Vec::new());
-            conjuncts(condition, &mut operands);
-            for operand in operands {
-                if operand.reads_domain() {
-                    pairs.push(equality(&operand)?);
-                } else {
-                    kept.push(operand);
-                }
-            }
-            if !kept.is_empty() {
-                input = Arc::new(Rel::Filter { input, condition: all(kept) });
-            }
-            Some((input, pairs))
-        }
-        Rel::Project { input, columns } if !columns.reads_domain() => {
-            let (input, pairs) = equalities(input)?;
-            let types = input.types();
-            let mut columns = columns.clone();
-            let pairs = pairs.into_iter().map(|(outer, at)| {
-                columns.push(Column { scalar: Scalar::Column(at), ty: types[at] });
-                (outer, columns.len() - 1)
-            });
-            let pairs = pairs.collect();
-            Some((Arc::new(Rel::Project { input, columns }), pairs))
-        }
-        Rel::Join { kind: JoinKind::Inner, left, right, condition } if !condition.reads_domain() => {
-            let (left_len, right_len) = (left.types().len(), right.types().len());
-            let ((left, left_pairs), (right, right_pairs)) = (equalities(left)?, equalities(right)?);
-            let types = [left.types(), right.types()].concat();
-            let (left_all, right_all) = (left.types().len(), right.types().len());
-            let condition = condition.map(&mut |position| {
-                Scalar::Column(if position < left_len { position } else { left_all + position - left_len })
-            });
-            let order: Vec<usize> = (0..left_len)
-                .chain(left_all..left_all + right_len)
-                .chain(left_len..left_all)
-                .chain(left_all + right_len..left_all + right_all)
-                .collect();
-            let now_at = |old: usize| order.iter().position(|&at| at == old).expect("every column is kept");
-            let pairs = left_pairs
-                .into_iter()
-                .map(|(outer, at)| (outer, now_at(at)))
-                .chain(right_pairs.into_iter().map(|(outer, at)| (outer, now_at(left_all + at))))
-                .collect();
-            let columns =
-                order.iter().map(|&at| Column { scalar: Scalar::Column(at), ty: types[at] }).collect();
-            let input = Arc::new(Rel::Join { kind: JoinKind::Inner, left, right, condition });
-            Some((Arc::new(Rel::Project { input, columns }), pairs))
-        }
-        Rel::Distinct { input } => {
-            let (input, pairs) = equalities(input)?;
-            Some((Arc::new(Rel::Distinct { input }), pairs))
-        }
-        _ => None,
-    }
-}
-
-/// A domain column and the column it is compared with for equality.
-fn equality(condition: &Condition) -> Option<(usize, usize)> {
-    let Condition::Compare(Compare::Equal, Scalar::Column(a), Scalar::Column(b)) = condition else {
-        return None;
-    };
-    match (domain_column(*a), domain_column(*b)) {
-        (Some(column), None) => Some((column, *b)),
-        (None, Some(column)) => Some((column, *a)),
-        _ => None,
-    }
-}
-
-/// Whether a query reads its domain. What a subquery inside reads of its own is not that.
-fn reads_domain(rel: &Rel) -> bool {
-    match rel {
-        Rel::Table { .. } => false,
-        Rel::Values { rows, .. } => rows.iter().any(Positions::reads_domain),
-        Rel::Filter { input, condition } => condition.reads_domain() || reads_domain(input),
-        Rel::Project { input, columns } => columns.reads_domain() || reads_domain(input),
-        Rel::Join { left, right, condition, .. } => {
-            condition.reads_domain() || reads_domain(left) || reads_domain(right)
-        }
-        Rel::Mark { input, subquery, test } => {
-            let tested = matches!(test, Test::Any(condition) if condition.reads_domain());
-            tested || subquery.domain.reads_domain() || reads_domain(input)
-        }
-        Rel::Lookup { input, subquery } => subquery.domain.reads_domain() || reads_domain(input),
-        Rel::Lateral { input, subquery, condition, .. } => {
-            condition.reads_domain() || subquery.domain.reads_domain() || reads_domain(input)
-        }
-        Rel::Aggregate { input, keys, aggregates } => {
-            keys.reads_domain() || aggregates.reads_domain() || reads_domain(input)
-        }
-        Rel::Distinct { input } => reads_domain(input),
-        Rel::Concat { inputs } => inputs.iter().any(|input| reads_domain(input)),
-        Rel::SetOperation { left, right, .. } => reads_domain(left) || reads_domain(right),
-        Rel::Top { input, partition, order, .. } => {
-            partition.reads_domain() || order.reads_domain() || reads_domain(input)
-        }
-        Rel::Window { input, partition, order, functions } => {
-            partition.reads_domain()
-                || order.reads_domain()
-                || functions.reads_domain()
-                || reads_domain(input)
-        }
-    }
-}
-
-/// A filter below a projection that drops the marks it reads, and for which false does as well as NULL, with marks that
-/// need not tell the two apart: those can be looked up by key.
-fn with_lax_marks(input: &Arc<Flat>, columns: &[Column]) -> Arc<Flat> {
-    let Flat::Filter { input: filtered, condition } = &**input else { return Arc::clone(input) };
-    let mut strict = Vec::new();
-    columns.to_vec().read(&mut |position| strict.push(position));
-    strict_columns(condition, false, &mut strict);
-    let relaxed = relax(filtered, &strict);
-    Arc::new(Flat::Filter { input: relaxed, condition: condition.clone() })
-}
-
-fn relax(input: &Arc<Flat>, strict: &[usize]) -> Arc<Flat> {
-    let Flat::Mark { left, right, on, condition, is_two_valued } = &**input else {
-        return Arc::clone(input);
-    };
-    let own = left.types().len();
-    let mut strict = strict.to_vec();
-    // A mark further down is read by this one's comparisons, too.
-    condition.read(&mut |position| strict.push(position));
-    on.iter().for_each(|on| on.left.read(&mut |position| strict.push(position)));
-    Arc::new(Flat::Mark {
-        left: relax(left, &strict),
-        right: Arc::clone(right),
-        on: on.clone(),
-        condition: condition.clone(),
-        is_two_valued: *is_two_valued || !strict.contains(&own),
-    })
-}
-
-/// The columns of a condition that are read otherwise than as truths under AND and OR.
-fn strict_columns(condition: &Condition, inside_not: bool, out: &mut Vec<usize>) {
-    match condition {
-        Condition::And(operands) | Condition::Or(operands) if !inside_not => {
-            operands.iter().for_each(|operand| strict_columns(operand, false, out));
-        }
-        Condition::Truth(Scalar::Column(_)) if !inside_not => {}
-        other => other.read(&mut |position| out.push(position)),
-    }
 }

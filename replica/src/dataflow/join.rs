@@ -206,6 +206,7 @@ impl Completion<'_, '_> {
         out: &mut Bag,
     ) -> Result<(), EvalError> {
         let Some(next) = path.steps.get(at) else {
+            self.step.after.budget.pass()?;
             out.push((project(&path.columns, row)?, weight));
             return Ok(());
         };

@@ -151,6 +151,7 @@ impl Sides {
         out: &mut Bag,
     ) -> Result<(), EvalError> {
         let value = self.mark(mark, reader, row)?;
+        reader.budget.pass()?;
         out.push((marked(row, value), weight));
         Ok(())
     }

@@ -14,8 +14,11 @@ use hashbrown::HashMap;
 use std::{collections::BTreeMap, ops::Range};
 use tidegate_wire::model::{Order, Row, Value, key::encode_cell};
 
-/// A partition's rows in the window's order; the whole row ends it.
-type Rows = BTreeMap<(KeyBytes, KeyBytes), (Row, i64)>;
+/// Where a row stands in its partition: its key in the window's order, then the whole row.
+type At = (KeyBytes, KeyBytes);
+
+/// A partition's rows in order.
+type Rows = BTreeMap<At, (Row, i64)>;
 
 /// All rows by partition.
 #[derive(Debug, Default)]
@@ -32,7 +35,7 @@ impl Windows {
         functions: &[WindowFunction],
         changes: &Bag,
     ) -> Result<Bag, EvalError> {
-        let mut by_partition: HashMap<KeyBytes, Vec<((KeyBytes, KeyBytes), &Row, i64)>> = HashMap::new();
+        let mut by_partition: HashMap<KeyBytes, Vec<(At, &Row, i64)>> = HashMap::new();
         for (row, weight) in changes {
             let (mut key, mut at, mut tie) = (Vec::new(), Vec::new(), Vec::new());
             encode_key(partition, &[], row, &mut key)?;

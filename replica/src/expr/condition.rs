@@ -117,13 +117,11 @@ impl Condition {
             }
             Self::In(value, members) => {
                 let value = value.value(row, probe)?;
-                if value.as_ref().is_null() {
-                    return Ok(if members.is_empty() { Some(false) } else { None });
-                }
                 let mut result = Some(false);
                 for member in members {
                     let member = member.value(row, probe)?;
-                    if member.as_ref().is_null() {
+                    // NULL among many members is compared with all, since one of them may fail.
+                    if value.as_ref().is_null() || member.as_ref().is_null() {
                         result = None;
                     } else if value.as_ref().compare(member.as_ref()).is_eq() {
                         return Ok(Some(true));

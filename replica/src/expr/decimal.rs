@@ -143,7 +143,7 @@ fn to_places(value: &BigDecimal, places: i64, mode: RoundingMode) -> Result {
     }
     let integer_digits = value.digits() as i64 - value.fractional_digit_count();
     if places < -integer_digits {
-        return Ok(BigDecimal::zero());
+        return Ok(BigDecimal::new(BigInt::from(0), places.max(0)));
     }
     finish(&value.with_scale_round(places, mode), places.max(0))
 }
@@ -151,7 +151,7 @@ fn to_places(value: &BigDecimal, places: i64, mode: RoundingMode) -> Result {
 /// The square root of a value that is not negative.
 pub(super) fn sqrt(value: &BigDecimal) -> Result {
     let (weight, _) = weight_and_first(value);
-    let root_weight = if weight >= 0 { weight * 4 / 2 + 1 } else { 1 - (1 - weight) * 4 / 2 };
+    let root_weight = (weight + 1) * 2 - 1;
     let scale = (SIGNIFICANT_MIN - root_weight).max(self::scale(value)).clamp(0, SCALE_MAX);
     let root = units(value, 2 * (scale + 1)).sqrt();
     finish(&BigDecimal::new(root, scale + 1), scale)
@@ -277,7 +277,8 @@ pub(super) fn power(base: &BigDecimal, exponent: &BigDecimal) -> Result {
                 problem: "zero raised to a negative power is undefined",
             }),
             Sign::NoSign => finish(&BigDecimal::from(1), SIGNIFICANT_MIN.max(scales)),
-            Sign::Plus => Ok(BigDecimal::new(BigInt::from(0), SIGNIFICANT_MIN.max(scales))),
+            Sign::Plus if is_whole => Ok(BigDecimal::new(BigInt::from(0), SIGNIFICANT_MIN.max(scales))),
+            Sign::Plus => Ok(BigDecimal::new(BigInt::from(0), SIGNIFICANT_MIN)),
         };
     }
     if base.sign() == Sign::Minus && !is_whole {
@@ -291,10 +292,14 @@ pub(super) fn power(base: &BigDecimal, exponent: &BigDecimal) -> Result {
     if weight > NUMERIC_DIGITS_MAX as f64 {
         return Err(EvalError::NumericOverflow);
     }
-    if weight + 1.0 < -(SCALE_MAX as f64) {
-        return Ok(BigDecimal::new(BigInt::from(0), SCALE_MAX));
+    // With a whole exponent the result has a fixed scale, else one for its significant digits.
+    let has_fixed_scale =
+        is_whole && exponent_f64 >= f64::from(i32::MIN) && exponent_f64 <= f64::from(i32::MAX);
+    let scale = if has_fixed_scale { SIGNIFICANT_MIN } else { SIGNIFICANT_MIN - weight.max(-2_000.0) as i64 };
+    let scale = scale.max(scales).clamp(0, SCALE_MAX);
+    if weight + 1.0 < -(scale as f64) {
+        return Ok(BigDecimal::new(BigInt::from(0), scale));
     }
-    let scale = (SIGNIFICANT_MIN - weight as i64).max(scales).clamp(0, SCALE_MAX);
     if is_whole && exponent_f64.abs() <= 1_000.0 {
         return whole_power(base, exponent_f64 as i64, scale);
     }

@@ -244,51 +244,97 @@ impl Number {
     }
 }
 
+/// The units of an interval.
+#[derive(Clone, Copy)]
+enum Unit {
+    Microsecond,
+    Millisecond,
+    Second,
+    Minute,
+    Hour,
+    Day,
+    Week,
+    Month,
+    Year,
+    Decade,
+    Century,
+    Millennium,
+}
+
+impl Unit {
+    fn from_name(name: &str) -> Option<Self> {
+        Some(match name {
+            "us" | "usec" | "usecs" | "microsecond" | "microseconds" | "useconds" => Self::Microsecond,
+            "ms" | "msec" | "msecs" | "millisecond" | "milliseconds" | "mseconds" => Self::Millisecond,
+            "s" | "sec" | "secs" | "second" | "seconds" => Self::Second,
+            "m" | "min" | "mins" | "minute" | "minutes" => Self::Minute,
+            "h" | "hr" | "hrs" | "hour" | "hours" => Self::Hour,
+            "d" | "day" | "days" => Self::Day,
+            "w" | "week" | "weeks" => Self::Week,
+            "mon" | "mons" | "month" | "months" => Self::Month,
+            "y" | "yr" | "yrs" | "year" | "years" => Self::Year,
+            "dec" | "decs" | "decade" | "decades" => Self::Decade,
+            "c" | "cent" | "century" | "centuries" => Self::Century,
+            "mil" | "mils" | "millennia" | "millennium" => Self::Millennium,
+            _ => return None,
+        })
+    }
+}
+
 /// What has been read so far; wider than the result, which is checked at the end.
 #[derive(Default)]
 struct Sum {
     months: i64,
     days: i64,
     micros: i128,
+    /// Which units were named; none is named twice.
+    named: u16,
 }
 
 impl Sum {
+    /// Notes a unit, which was not named before.
+    fn name(&mut self, unit: Unit) -> Option<()> {
+        let bit = 1 << unit as u16;
+        (self.named & bit == 0).then(|| self.named |= bit)
+    }
+
     fn add(&mut self, value: Number, unit: &str) -> Option<()> {
         let Number { whole, fraction } = value;
+        let unit = Unit::from_name(unit)?;
+        self.name(unit)?;
         let micros_per = match unit {
-            "us" | "usec" | "usecs" | "microsecond" | "microseconds" | "useconds" => 1,
-            "ms" | "msec" | "msecs" | "millisecond" | "milliseconds" | "mseconds" => 1_000,
-            "s" | "sec" | "secs" | "second" | "seconds" => MICROS_PER_SECOND,
-            "m" | "min" | "mins" | "minute" | "minutes" => 60 * MICROS_PER_SECOND,
-            "h" | "hr" | "hrs" | "hour" | "hours" => 3_600 * MICROS_PER_SECOND,
+            Unit::Microsecond => 1,
+            Unit::Millisecond => 1_000,
+            Unit::Second => MICROS_PER_SECOND,
+            Unit::Minute => 60 * MICROS_PER_SECOND,
+            Unit::Hour => 3_600 * MICROS_PER_SECOND,
             _ => 0,
         };
-        if micros_per > 0 {
-            self.micros += i128::from(whole) * i128::from(micros_per);
-            self.micros += (fraction * micros_per as f64).round_ties_even() as i128;
-            return Some(());
-        }
         let months_per = match unit {
-            "d" | "day" | "days" => {
+            Unit::Day => {
                 self.days = self.days.checked_add(whole)?;
                 self.fraction_of_days(fraction);
                 return Some(());
             }
-            "w" | "week" | "weeks" => {
+            Unit::Week => {
                 self.days = self.days.checked_add(whole.checked_mul(7)?)?;
                 self.fraction_of_days(fraction * 7.0);
                 return Some(());
             }
-            "mon" | "mons" | "month" | "months" => {
+            Unit::Month => {
                 self.months = self.months.checked_add(whole)?;
                 self.fraction_of_days(fraction * f64::from(DAYS_PER_MONTH));
                 return Some(());
             }
-            "y" | "yr" | "yrs" | "year" | "years" => 12,
-            "dec" | "decs" | "decade" | "decades" => 120,
-            "c" | "cent" | "century" | "centuries" => 1_200,
-            "mil" | "mils" | "millennia" | "millennium" => 12_000,
-            _ => return None,
+            Unit::Year => 12,
+            Unit::Decade => 120,
+            Unit::Century => 1_200,
+            Unit::Millennium => 12_000,
+            _ => {
+                self.micros += i128::from(whole) * i128::from(micros_per);
+                self.micros += (fraction * micros_per as f64).round_ties_even() as i128;
+                return Some(());
+            }
         };
         self.months = self.months.checked_add(whole.checked_mul(months_per)?)?;
         self.months += (fraction * months_per as f64).round_ties_even() as i64;
@@ -320,6 +366,9 @@ impl Sum {
             [hours, minutes, seconds] => (whole(hours)?, whole(minutes)?, Number::parse(seconds)?),
             _ => return None,
         };
+        self.name(Unit::Hour)?;
+        self.name(Unit::Minute)?;
+        self.name(Unit::Second)?;
         if minutes > 59 || seconds.whole > 60 || seconds.whole < 0 || seconds.fraction < 0.0 {
             return None;
         }
@@ -340,6 +389,8 @@ impl Sum {
         if !(0..12).contains(&months) {
             return None;
         }
+        self.name(Unit::Year)?;
+        self.name(Unit::Month)?;
         self.months = self.months.checked_add(sign * years.checked_mul(12)?.checked_add(months)?)?;
         Some(())
     }

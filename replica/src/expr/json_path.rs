@@ -42,7 +42,12 @@ pub(super) fn member(json: &str, key: &str, as_text: bool) -> Result<Value, Eval
 /// `json -> index` and, as text, `json ->> index`; negative from the end.
 pub(super) fn item(json: &str, index: i64, as_text: bool) -> Result<Value, EvalError> {
     let json = parse(json);
-    let found = json.as_array().and_then(|items| element(items, index));
+    let found = match &json {
+        Json::Array(items) => element(items, index),
+        Json::Object(_) => None,
+        // A scalar is the one item of itself.
+        scalar => (index == 0 || index == -1).then_some(scalar),
+    };
     if as_text { text(found) } else { Ok(document(found)) }
 }
 
@@ -62,7 +67,7 @@ pub(super) fn at_path(json: &str, path: &str, as_text: bool) -> Result<Value, Ev
 }
 
 /// The items of a text array's text; `None` is NULL.
-fn array_items(text: &str) -> Result<Vec<Option<String>>, EvalError> {
+pub(super) fn array_items(text: &str) -> Result<Vec<Option<String>>, EvalError> {
     let wrong = || EvalError::Argument { function: "#>", problem: "malformed array literal" };
     let inner = text.trim().strip_prefix('{').and_then(|rest| rest.strip_suffix('}')).ok_or_else(wrong)?;
     let mut items = Vec::new();

@@ -45,6 +45,9 @@ pub enum EvalError {
         /// What is wrong.
         problem: &'static str,
     },
+    /// More rows between operators than a step may have.
+    #[error("an intermediate result has more than {0} rows; narrow the query")]
+    TooManyRows(u64),
     /// A scalar subquery that yields several rows.
     #[error("more than one row returned by a subquery used as an expression")]
     ManyRows,
@@ -102,6 +105,9 @@ pub enum EvalError {
     /// A regular expression that cannot be used.
     #[error("invalid regular expression: {0}")]
     Regex(String),
+    /// What PostgreSQL's regular expressions have and those here do not.
+    #[error("{0} not supported in regular expressions")]
+    RegexFeature(&'static str),
     /// A format that `to_char`, `to_date` and the like do not know.
     #[error("unsupported format: {0}")]
     Format(String),

@@ -57,9 +57,7 @@ impl Regex {
 pub(super) fn substring(text: &str, pattern: &str) -> Result<Option<String>, EvalError> {
     let translated = translate(pattern, false)?;
     if translated.lazy {
-        return Err(EvalError::Regex(
-            "quantifiers that are not greedy are not supported in substring".to_owned(),
-        ));
+        return Err(EvalError::RegexFeature("quantifiers that are not greedy, for substring, are"));
     }
     let regex = Regex::compile(pattern, false)?;
     let Some(leftmost) = regex.compiled.find(text) else { return Ok(None) };
@@ -105,7 +103,7 @@ fn translate(pattern: &str, fold_case: bool) -> Result<Translated, EvalError> {
     };
     let mut rest = pattern;
     if rest.starts_with("***") {
-        return fail("directors (***) are not supported");
+        return Err(EvalError::RegexFeature("directors (***) are"));
     }
     if let Some(after) = rest.strip_prefix("(?")
         && after.starts_with(|c: char| c.is_ascii_alphabetic())
@@ -117,7 +115,7 @@ fn translate(pattern: &str, fold_case: bool) -> Result<Translated, EvalError> {
                 'c' => out.fold_case = false,
                 's' | 't' => {}
                 'b' | 'e' | 'q' | 'm' | 'n' | 'p' | 'w' | 'x' => {
-                    return fail(&format!("embedded option {option} is not supported"));
+                    return Err(EvalError::RegexFeature("embedded options but i, c, s and t are"));
                 }
                 _ => return fail("invalid embedded option"),
             }
@@ -150,8 +148,8 @@ impl Translator<'_> {
                     if self.chars.next_if_eq(&'?').is_some() {
                         match self.chars.next() {
                             Some(':') => self.out.pattern.push_str("(?:"),
-                            Some('=' | '!') => return fail("look-ahead is not supported"),
-                            Some('<') => return fail("look-behind is not supported"),
+                            Some('=' | '!') => return Err(EvalError::RegexFeature("look-ahead is")),
+                            Some('<') => return Err(EvalError::RegexFeature("look-behind is")),
                             _ => return fail("quantifier operand invalid"),
                         }
                     } else {
@@ -252,7 +250,7 @@ impl Translator<'_> {
             'Y' => "\\B",
             'A' => "\\A",
             'Z' => "\\z",
-            '1'..='9' => return fail("back-references are not supported"),
+            '1'..='9' => return Err(EvalError::RegexFeature("back-references are")),
             'd' => "[0-9]",
             'D' => "[^0-9]",
             'w' => "[\\p{Alphabetic}\\p{N}_]",
@@ -323,10 +321,12 @@ impl Translator<'_> {
                 ']' if !first => break,
                 '[' if self.chars.peek() == Some(&':') => {
                     let name = self.class_name()?;
-                    set.push_str(class(&name)?);
+                    // Where case does not count, neither of the two classes means less than all letters.
+                    let folded = self.out.fold_case && matches!(name.as_str(), "upper" | "lower");
+                    set.push_str(class(if folded { "alpha" } else { &name })?);
                 }
                 '[' if matches!(self.chars.peek(), Some('=' | '.')) => {
-                    return fail("collating elements and equivalence classes are not supported");
+                    return Err(EvalError::RegexFeature("collating elements and equivalence classes are"));
                 }
                 '\\' if matches!(self.chars.peek(), Some('d' | 'w' | 's')) => {
                     set.push_str(match self.chars.next() {

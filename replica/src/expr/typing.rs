@@ -2,6 +2,7 @@
 //! type of their own. Shared by queries in SQL and in JSON.
 
 mod cast;
+mod fold;
 mod function;
 mod literal;
 mod operator;
@@ -13,9 +14,10 @@ pub use literal::{number, type_by_name};
 pub use operator::{binary, unary};
 pub use predicate::{between, case, in_list, like, unify};
 
-use super::{Condition, EvalError, ExistsProbe, Function, Scalar};
+use self::fold::{called, fold};
+use super::{Condition, Scalar};
 use std::fmt;
-use tidegate_wire::model::{ColumnType, Row, Value};
+use tidegate_wire::model::{ColumnType, Value};
 
 const BOOL: Type = Type::Column(ColumnType::Bool);
 const INT8: Type = Type::Column(ColumnType::Int8);
@@ -213,28 +215,4 @@ impl fmt::Display for Type {
             Self::Interval => f.write_str("interval"),
         }
     }
-}
-
-/// Answers nothing: constants hold no EXISTS.
-struct NoExists;
-
-impl ExistsProbe for NoExists {
-    fn exists(&self, _: usize, _: &Row) -> Result<bool, EvalError> {
-        Err(EvalError::MissingIndex)
-    }
-}
-
-/// A function's call.
-fn called(function: Function, arguments: Vec<Scalar>, ty: Type) -> Typed {
-    Typed { scalar: fold(Scalar::Call(function, arguments)), ty }
-}
-
-/// The scalar as a constant where it is one and can be computed; what fails stays, and fails when a row meets it.
-fn fold(scalar: Scalar) -> Scalar {
-    if matches!(scalar, Scalar::Constant(_)) || !scalar.is_constant() {
-        return scalar;
-    }
-    let row = Row::from_values(&[]);
-    let value = scalar.value(&row, &NoExists).map(|computed| computed.as_ref().to_value());
-    value.map_or(scalar, Scalar::Constant)
 }

@@ -11,6 +11,7 @@ mod owner;
 mod prepare;
 mod registry;
 pub mod request;
+pub mod sql;
 mod start;
 pub mod status;
 mod subscribe;
@@ -21,6 +22,7 @@ pub use request::{
     CommitOutcome, CommitRefusal, CommitRefusalKind, IdempotencyEntry, MutationOutcome, NamedQuery,
     PreparedQuery, QueryRequest, QuerySource, ResumePoint, Rows,
 };
+pub use sql::{Answer, Table};
 pub use start::StartError;
 pub use status::{CheckReport, Difference, QueryStatus, Status, WorkerStatus};
 
@@ -212,6 +214,20 @@ impl Replica {
         let standing = fresh::standing_rows(&query.resolved, &snapshot, self.inner.options.deadline)?;
         let rows = nest(&query.output, standing.iter().map(|row| (row.table, row.places, &row.row)));
         Ok(Rows { cv: snapshot.cv(), rows })
+    }
+
+    /// Answers a text of selects once, at the newest commit version; together they may have `rows_max` rows. Blocking.
+    ///
+    /// # Errors
+    /// As [`Replica::prepare`], and `query_faulted` when evaluating one fails.
+    pub fn sql(
+        &self,
+        text: &str,
+        args: &Map<String, Json>,
+        claims: &Map<String, Json>,
+        rows_max: usize,
+    ) -> Result<Answer, QueryError> {
+        self.inner.sql(text, args, claims, rows_max)
     }
 
     /// Compares every maintained result with the query run from scratch at the same commit version. Blocking.

@@ -64,6 +64,12 @@ impl Inner {
             QuerySource::Query(json) => {
                 let query = Query::from_json(json)
                     .map_err(|error| QueryError::new(QueryErrorKind::BadQuery, error.to_string()))?;
+                if named.is_none()
+                    && let Some(argument) = args.keys().find(|argument| !query.has_parameter(argument))
+                {
+                    let message = format!("the query has no parameter {argument}");
+                    return Err(QueryError::new(QueryErrorKind::BadArgs, message));
+                }
                 resolve(&query, &snapshot, &parameters)?
             }
             QuerySource::Sql(text) => resolve_select(&sql::bind(text, &snapshot, &parameters)?, &snapshot)?,

@@ -19,6 +19,8 @@ pub struct Budget {
     deadline: Instant,
     rows_max: u64,
     rows_read: Cell<u64>,
+    /// Rows passed on between a select's operators.
+    rows_passed: Cell<u64>,
     /// The row that could not be evaluated last.
     failed: RefCell<Option<FailedRow>>,
     temporary: Option<RefCell<Vec<TemporaryIndex>>>,
@@ -29,6 +31,9 @@ type TemporaryIndex = (Cv, Arc<IndexSpec>, Tree<Row>);
 
 /// A row that could not be evaluated: its table, and its primary key as JSON.
 pub(crate) type FailedRow = (String, String);
+
+/// Most rows that a select's operators pass on in one step: some gigabytes.
+pub(crate) const ROWS_PASSED_MAX: u64 = 10_000_000;
 
 /// How many rows are read between two looks at the clock.
 const ROWS_PER_CLOCK: u64 = 1_024;
@@ -44,6 +49,7 @@ impl Budget {
             deadline: now + limit.min(century),
             rows_max: u64::MAX,
             rows_read: Cell::new(0),
+            rows_passed: Cell::new(0),
             failed: RefCell::default(),
             temporary: None,
         }
@@ -71,6 +77,13 @@ impl Budget {
     /// The row that could not be evaluated last, taken.
     pub(crate) fn take_failed(&self) -> Option<FailedRow> {
         self.failed.take()
+    }
+
+    /// Counts a row that an operator passes on.
+    pub(crate) fn pass(&self) -> Result<(), EvalError> {
+        let rows = self.rows_passed.get() + 1;
+        self.rows_passed.set(rows);
+        if rows > ROWS_PASSED_MAX { Err(EvalError::TooManyRows(ROWS_PASSED_MAX)) } else { Ok(()) }
     }
 
     pub(crate) fn spend(&self) -> Result<(), EvalError> {

@@ -58,7 +58,7 @@ pub enum Operator {
     /// Rows of one input, or of several joined; see [`Join`].
     Join(Join),
     /// The left rows with a mark; see [`Mark`].
-    Mark(Mark),
+    Mark(Box<Mark>),
     /// The rows, of which at most one may have the same first columns.
     Single {
         /// The rows.

@@ -99,7 +99,7 @@ impl Planner<'_> {
                 Operator::Join(join(pieces, columns, self.snapshot))
             }
             Flat::Mark { left, right, on, condition, is_two_valued } => {
-                Operator::Mark(self.mark(left, right, on, condition, *is_two_valued))
+                Operator::Mark(Box::new(self.mark(left, right, on, condition, *is_two_valued)))
             }
             Flat::Single { input, keys } => Operator::Single { input: self.node(input), keys: *keys },
             Flat::Aggregate { input, keys, aggregates } => self.aggregate(input, keys, aggregates),

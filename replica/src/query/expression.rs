@@ -38,6 +38,13 @@ impl Parameters<'_> {
         }
         match self.args.get(name) {
             Some(value) => Ok(value),
+            None if self.declared.is_some_and(|declared| !declared.contains_key(name)) => fail(
+                QueryErrorKind::BadArgs,
+                path,
+                format_args!(
+                    "parameter {name} is not declared; \"args\":{{\"{name}\":\"int8\"}} declares its type"
+                ),
+            ),
             None => {
                 fail(QueryErrorKind::BadArgs, path, format_args!("parameter {name} has no value in args"))
             }
@@ -67,7 +74,8 @@ pub(super) fn lifted_equality(
         }
     }
     let untyped = Untyped::new(constant, parameters, &format!("{path}.args[{side}]"))?;
-    let (value, value_ty) = untyped.settle(ty)?;
+    let settled = untyped.settle(ty);
+    let (value, value_ty) = settled.map_err(|error| with_column_hint(error, args, schema))?;
     // A fraction beside an int8 column, or NULL, equals nothing; such a condition stays where it is.
     Ok((value_ty == ty && !value.is_null()).then_some((column, value)))
 }
@@ -307,7 +315,8 @@ impl ExpressionResolver<'_> {
 
     /// Operands that meet: literals take the type of the others.
     fn unified<const N: usize>(&mut self, args: &[Expr], path: &str) -> Result<[typing::Operand; N]> {
-        let operands = settled(self.operands(args, path)?)?;
+        let operands = settled(self.operands(args, path)?);
+        let operands = operands.map_err(|error| with_column_hint(error, args, self.schema))?;
         Ok(<[_; N]>::try_from(operands).expect("operands were counted"))
     }
 
@@ -398,4 +407,16 @@ fn settled(operands: Vec<Operand>) -> Result<Vec<typing::Operand>> {
         (Operand::Untyped(untyped), None) => untyped.argument(),
     };
     operands.into_iter().map(settle).collect()
+}
+
+/// A literal that reads like one of the table's columns is likely to be meant as it.
+fn with_column_hint(mut error: QueryError, args: &[Expr], schema: &TableSchema) -> QueryError {
+    let named = args.iter().find_map(|arg| match arg {
+        Expr::Literal(Json::String(text)) if schema.column(text).is_some() => Some(text),
+        _ => None,
+    });
+    if let (Some(name), QueryErrorKind::TypeMismatch) = (named, error.kind) {
+        error.message += &format!("; \"{name}\" is a text here, the column is {{\"col\":\"{name}\"}}");
+    }
+    error
 }

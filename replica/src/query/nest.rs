@@ -33,6 +33,25 @@ pub fn nest<'r>(output: &Output, rows: impl IntoIterator<Item = (usize, PlaceMas
     root.iter().map(|(_, row)| node(output, &groups, 0, row)).collect()
 }
 
+/// The rows of place 0 in their order, as the cells it shows.
+#[must_use]
+pub fn flat<'r>(output: &Output, rows: impl IntoIterator<Item = &'r Row>) -> Vec<Vec<Json>> {
+    let (layout, columns) = (&output.layout.places[0], &output.tables[0].columns);
+    let mut rows: Vec<(Vec<u8>, &Row)> = rows
+        .into_iter()
+        .map(|row| {
+            let mut order = Vec::new();
+            for term in &layout.order {
+                encode_cell(row.cell(columns[term.column]), term.order, &mut order);
+            }
+            (order, row)
+        })
+        .collect();
+    rows.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+    let cells = |row: &Row| layout.columns.iter().map(|&at| row.cell(columns[at]).to_json()).collect();
+    rows.into_iter().map(|(_, row)| cells(row)).collect()
+}
+
 /// A place's rows by correlation key, each with its encoded order.
 type Groups<'r> = HashMap<Vec<u8>, Vec<(Vec<u8>, &'r Row)>>;
 

@@ -16,12 +16,15 @@ use crate::{
 use sqlparser::ast::{Cte, TableAlias, TableAliasColumnDef, With};
 use std::{rc::Rc, sync::Arc};
 
+/// Columns with their names.
+pub(super) type Named = Vec<(String, Type)>;
+
 /// A bound common table expression.
 #[derive(Debug)]
 pub(super) struct Common {
     pub(super) name: String,
     rel: Arc<Rel>,
-    columns: Vec<(String, Type)>,
+    columns: Named,
     /// How many subqueries stand around it.
     level: usize,
     /// Whether it reads the row outside the innermost of them.
@@ -59,11 +62,7 @@ impl Binder<'_> {
     }
 
     /// The common table expression of a name, if there is one, as a table of a from clause.
-    pub(super) fn common_table(
-        &self,
-        name: &str,
-        place: Place,
-    ) -> Result<Option<(Arc<Rel>, Vec<(String, Type)>)>> {
+    pub(super) fn common_table(&self, name: &str, place: Place) -> Result<Option<(Arc<Rel>, Named)>> {
         let Some(common) = self.common.iter().rev().find(|common| common.name == name) else {
             return Ok(None);
         };
@@ -77,10 +76,7 @@ impl Binder<'_> {
 }
 
 /// Columns under the names that an alias gives them.
-pub(super) fn renamed(
-    mut columns: Vec<(String, Type)>,
-    alias: Option<&TableAlias>,
-) -> Result<Vec<(String, Type)>> {
+pub(super) fn renamed(mut columns: Named, alias: Option<&TableAlias>) -> Result<Named> {
     let Some(TableAlias { explicit: _, name, columns: names, at }) = alias else { return Ok(columns) };
     if let Some(at) = at {
         return Place::from(at.span).unsupported("at after an alias");
@@ -103,7 +99,7 @@ pub(super) fn renamed(
 }
 
 /// The table of a scope whose columns are a relation's.
-pub(super) fn scope_table(name: Option<String>, columns: Vec<(String, Type)>, key: Vec<usize>) -> ScopeTable {
+pub(super) fn scope_table(name: Option<String>, columns: Named, key: Vec<usize>) -> ScopeTable {
     let columns = columns
         .into_iter()
         .enumerate()

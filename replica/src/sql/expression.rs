@@ -218,7 +218,7 @@ impl Binder<'_> {
             && let Scalar::Column(position) = typed.scalar
             && matches!(Position::of(position), Position::Input(_))
         {
-            block.reads.push((position, name, place));
+            block.reads.push((position, place));
         }
         Ok(typed)
     }
@@ -250,7 +250,7 @@ impl Binder<'_> {
             }
             let left = self.row_operands(left, block)?;
             let right = self.row_operands(right, block)?;
-            return super::predicate::compare_rows(&name, left, right, place);
+            return self.compare_rows(&name, left, right, place);
         }
         let terms = vec![self.term(left, block)?, self.term(right, block)?];
         let meeting = if compares { Meeting::Same } else { Meeting::Own };
@@ -343,6 +343,9 @@ impl Binder<'_> {
         let mut results = together(results, Meeting::Own)?;
         let operand = if operand.is_some() { whens.next() } else { None };
         let otherwise = if otherwise.is_some() { results.pop() } else { None };
+        if let Some(operand) = &operand {
+            self.charge_copies(operand, conditions.len(), place)?;
+        }
         let branches = whens.zip(results).collect();
         typing::case(operand, branches, otherwise).map_err(|error| place.typing(error))
     }

@@ -4,9 +4,9 @@
 //! with a right or full join stands by itself first.
 
 use super::{
-    Binder, Lift,
-    common::{renamed, scope_table},
-    place::{Place, Result},
+    Binder, COLUMNS_PER_STEP, Lift,
+    common::{Named, renamed, scope_table},
+    place::{Place, Result, fits},
     query::Ordering,
     scope::{Found, Name, Scope, ScopeColumn, folded, parts, simple},
     select::{Block, Clause},
@@ -72,11 +72,11 @@ impl Binder<'_> {
             } else {
                 let apart = joined.rel.is_some();
                 let source = self.item(relation, joins, apart)?;
-                let place = Place::from(relation.span());
-                add(&mut joined, source, place)?;
+                fits(joined.width + source.width, start_of(relation))?;
+                add(&mut joined, source);
             }
             if let Some(name) = joined.before.common_table(&joined.own) {
-                return Place::from(relation.span())
+                return start_of(relation)
                     .bad(format_args!("table name {name} stands in from more than once; give it an alias"));
             }
         }
@@ -95,7 +95,7 @@ impl Binder<'_> {
 
     fn joins(&mut self, joined: &mut Joined, joins: &[Join]) -> Result<()> {
         for Join { relation, global, join_operator } in joins {
-            let place = Place::from(relation.span());
+            let place = start_of(relation);
             if *global {
                 return place.unsupported("a global join");
             }
@@ -143,7 +143,10 @@ impl Binder<'_> {
         side: Side,
         constraint: &JoinConstraint,
     ) -> Result<()> {
-        let place = Place::from(relation.span());
+        let place = start_of(relation);
+        self.relation(place)?;
+        let columns = joined.before.columns.len() + joined.own.columns.len();
+        self.charge(columns / COLUMNS_PER_STEP, place)?;
         let mut subquery = None;
         let right = match relation {
             TableFactor::Derived { lateral: true, subquery: query, alias, sample } => {
@@ -185,7 +188,7 @@ impl Binder<'_> {
             joined.own = right.scope;
             return Ok(());
         };
-        let width = joined.width + right.width;
+        let width = fits(joined.width + right.width, place)?;
         let (left_scope, right_scope) = if side == Side::Right {
             (std::mem::take(&mut joined.own).shifted(right.width), right.scope)
         } else {
@@ -264,7 +267,7 @@ impl Binder<'_> {
 
     /// A relation of a from clause. `apart` says whether there is something before it that lateral would read.
     fn factor(&mut self, factor: &TableFactor, apart: bool) -> Result<Source> {
-        let place = Place::from(factor.span());
+        let place = start_of(factor);
         match factor {
             TableFactor::Table {
                 name,
@@ -371,12 +374,21 @@ impl Binder<'_> {
     }
 }
 
-fn derived(rel: Arc<Rel>, columns: Vec<(String, Type)>, alias: Option<&TableAlias>) -> Result<Source> {
+/// Where a relation starts. A span of a derived table would cost a walk through all of it.
+fn start_of(factor: &TableFactor) -> Place {
+    match factor {
+        TableFactor::Derived { subquery, .. } => super::query::start_of(subquery),
+        TableFactor::NestedJoin { table_with_joins, .. } => start_of(&table_with_joins.relation),
+        factor => factor.span().into(),
+    }
+}
+
+fn derived(rel: Arc<Rel>, columns: Named, alias: Option<&TableAlias>) -> Result<Source> {
     let name = alias.map(|alias| folded(&alias.name));
     Ok(source(rel, renamed(columns, alias)?, name, Vec::new()))
 }
 
-fn source(rel: Arc<Rel>, columns: Vec<(String, Type)>, name: Option<String>, key: Vec<usize>) -> Source {
+fn source(rel: Arc<Rel>, columns: Named, name: Option<String>, key: Vec<usize>) -> Source {
     let width = columns.len();
     Source { rel, scope: Scope::of(scope_table(name, columns, key)), width }
 }
@@ -387,7 +399,7 @@ fn keeps_left(operator: &JoinOperator) -> bool {
 }
 
 /// Adds an item that stood by itself.
-fn add(joined: &mut Joined, source: Source, _place: Place) -> Result<()> {
+fn add(joined: &mut Joined, source: Source) {
     joined.own = source.scope.shifted(joined.width);
     joined.width += source.width;
     joined.rel = Some(match joined.rel.take() {
@@ -399,7 +411,6 @@ fn add(joined: &mut Joined, source: Source, _place: Place) -> Result<()> {
             condition: Condition::Constant(Some(true)),
         }),
     });
-    Ok(())
 }
 
 /// Joins columns of one name: the condition, and the names in which each of them stands once.

@@ -6,7 +6,8 @@ use super::{
     query::column,
     rewrite::{Position, Rewrite},
     scope::{Found, Name, Scope, folded},
-    select::{Block, Item},
+    select::Block,
+    select_list::Item,
     steps::Steps,
 };
 use crate::{
@@ -59,25 +60,21 @@ impl Grouping {
     pub(super) fn over_groups<T: Rewrite>(
         &mut self,
         of: &T,
-        reads: &[(usize, String, Place)],
+        reads: &[(usize, Place)],
         place: Place,
     ) -> Result<T> {
         of.rewrite(&mut |scalar| self.over_group(scalar, reads, place))
     }
 
     /// Like [`Self::over_groups`], for what expressions need below them.
-    pub(super) fn steps_over_groups(
-        &mut self,
-        steps: &mut Steps,
-        reads: &[(usize, String, Place)],
-    ) -> Result<()> {
+    pub(super) fn steps_over_groups(&mut self, steps: &mut Steps, reads: &[(usize, Place)]) -> Result<()> {
         steps.rewrite(&mut |place, scalar| self.over_group(scalar, reads, place))
     }
 
     fn over_group(
         &mut self,
         scalar: &Scalar,
-        reads: &[(usize, String, Place)],
+        reads: &[(usize, Place)],
         place: Place,
     ) -> Result<Option<Scalar>> {
         if let Some(key) = self.keys.iter().position(|key| key.scalar == *scalar) {
@@ -90,10 +87,11 @@ impl Grouping {
         if let Some(column) = self.dependent(scalar) {
             return Ok(Some(Scalar::Column(self.key(column))));
         }
-        let (name, place) = match reads.iter().find(|(read, ..)| read == position) {
-            Some((_, name, place)) => (name.as_str(), *place),
-            None => ("of an outer query", place),
-        };
+        let place = reads.iter().find(|(read, _)| read == position).map_or(place, |(_, place)| *place);
+        let mut columns = self.scope.tables.iter().flat_map(|table| &table.columns);
+        let name = columns
+            .find(|column| column.value.scalar == *scalar)
+            .map_or("of a subquery", |column| column.name.as_str());
         place.bad(format_args!("column {name} must be in group by or in an aggregate"))
     }
 
@@ -116,6 +114,11 @@ impl Grouping {
             self.sets[0].push(key);
         }
         Some(value)
+    }
+
+    /// How many relations the grouping sets make.
+    pub(super) fn set_count(&self) -> usize {
+        self.sets.len()
     }
 
     /// The keys that each `grouping()` asks about.
@@ -195,7 +198,7 @@ impl Binder<'_> {
         };
         for expr in exprs {
             let sets = self.element(expr, items, block, grouping)?;
-            if grouping.sets.len() * sets.len() > GROUPING_SETS_MAX {
+            if grouping.sets.len().saturating_mul(sets.len()) > GROUPING_SETS_MAX {
                 return start(expr)
                     .bad(format_args!("more than the limit of {GROUPING_SETS_MAX} grouping sets"));
             }

@@ -21,6 +21,7 @@ mod query;
 mod rewrite;
 mod scope;
 mod select;
+mod select_list;
 mod set_operation;
 mod steps;
 mod subquery;
@@ -36,7 +37,7 @@ use crate::{
     algebra::{Column, Select, Subquery, domain},
     expr::{
         Scalar,
-        typing::{Type, Typed},
+        typing::{Operand, Type, Typed},
     },
     query::{Parameters, QueryError, QueryErrorKind},
     store::Snapshot,
@@ -50,10 +51,21 @@ use tidegate_wire::model::{ColumnType, Value, query::EXPRESSION_DEPTH_MAX};
 /// Most levels that subqueries, derived tables and common table expressions nest.
 pub const SUBQUERY_DEPTH_MAX: usize = 64;
 
+/// Most tables, derived tables, subqueries, set operations and windows of a query together: relations nest as deep as
+/// there are of them.
+pub const RELATIONS_MAX: usize = 1_000;
+
+/// Most steps that binding a query takes, of which each visited expression is one. What is written once may be needed
+/// many times: a named window, an operand of `between`, a grouping set.
+pub const STEPS_MAX: usize = 1_000_000;
+
+/// How many columns are looked at or copied in one step.
+const COLUMNS_PER_STEP: usize = 32;
+
 /// Bytes of stack that parsing and binding run on. The tree of a long chain of operators is that deep.
 const STACK_BYTES: usize = 128 << 20;
 
-/// Binds a text to what it means.
+/// Binds a text of one query to what it means.
 ///
 /// # Errors
 /// When the text is not one `select`, uses what is not supported, names what does not exist, or its types do not go
@@ -63,6 +75,25 @@ pub fn bind(
     snapshot: &Snapshot,
     parameters: &Parameters<'_>,
 ) -> std::result::Result<Select, QueryError> {
+    let mut selects = bind_all(text, snapshot, parameters)?;
+    match (selects.pop(), selects.len()) {
+        (Some(select), 0) => Ok(select),
+        (None, _) => Place::UNKNOWN.bad("the text has no query"),
+        (Some(_), more) => {
+            Place::UNKNOWN.bad(format_args!("the text has {} statements where one can stand", more + 1))
+        }
+    }
+}
+
+/// Binds a text of any number of queries.
+///
+/// # Errors
+/// As [`bind`].
+pub fn bind_all(
+    text: &str,
+    snapshot: &Snapshot,
+    parameters: &Parameters<'_>,
+) -> std::result::Result<Vec<Select>, QueryError> {
     stacker::grow(STACK_BYTES, || {
         let parsed = parse::parse(text)?;
         let mut binder = Binder {
@@ -74,8 +105,14 @@ pub fn bind(
             slots: Vec::new(),
             query_depth: 0,
             expression_depth: 0,
+            relations: 0,
+            steps: 0,
         };
-        binder.whole(&parsed.query)
+        let selects = parsed.queries.iter().map(|query| {
+            binder.slots.clear();
+            binder.whole(query)
+        });
+        selects.collect()
     })
 }
 
@@ -110,6 +147,10 @@ struct Binder<'a> {
     slots: Vec<(ColumnType, Value)>,
     query_depth: usize,
     expression_depth: usize,
+    /// Relations so far, at most [`RELATIONS_MAX`].
+    relations: usize,
+    /// Steps so far, at most [`STEPS_MAX`].
+    steps: usize,
 }
 
 impl Binder<'_> {
@@ -135,8 +176,37 @@ impl Binder<'_> {
         })
     }
 
+    /// Counts steps of binding.
+    fn charge(&mut self, steps: usize, place: Place) -> Result<()> {
+        self.steps = self.steps.saturating_add(steps);
+        if self.steps > STEPS_MAX {
+            return place
+                .bad(format_args!("the query takes more than the limit of {STEPS_MAX} steps to bind"));
+        }
+        Ok(())
+    }
+
+    /// Counts that an operand is used so many times.
+    fn charge_copies(&mut self, operand: &Operand, copies: usize, place: Place) -> Result<()> {
+        let Operand::Typed(typed) = operand else { return Ok(()) };
+        self.charge(rewrite::nodes(&typed.scalar).saturating_mul(copies), place)
+    }
+
+    /// Counts one more relation.
+    fn relation(&mut self, place: Place) -> Result<()> {
+        self.relations += 1;
+        if self.relations > RELATIONS_MAX {
+            return place.bad(format_args!(
+                "more than the limit of {RELATIONS_MAX} tables, subqueries, set operations and windows"
+            ));
+        }
+        Ok(())
+    }
+
     /// The column that a name means in a scope or those around it.
     fn resolve(&mut self, scope: &Scope, name: Name<'_>, place: Place) -> Result<Typed> {
+        let outer: usize = self.frames.iter().map(|frame| frame.outer.columns.len()).sum();
+        self.charge((scope.columns.len() + outer) / COLUMNS_PER_STEP, place)?;
         if let Some(typed) = found(scope, name, place)? {
             return Ok(typed);
         }
@@ -221,9 +291,11 @@ impl Binder<'_> {
                 "an expression nests deeper than the limit of {EXPRESSION_DEPTH_MAX} operators"
             ));
         }
+        self.charge(1, Place::UNKNOWN)?;
+        let depth = self.expression_depth;
         self.expression_depth += 1;
         let bound = bind(self);
-        self.expression_depth -= 1;
+        self.expression_depth = depth;
         bound
     }
 

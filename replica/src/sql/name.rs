@@ -1,9 +1,7 @@
 //! The names that PostgreSQL gives to columns of a result that have no alias.
 
 use super::scope::{folded, parts};
-use sqlparser::ast::{
-    Expr, Function, ObjectName, Query, SelectItem, SetExpr, TrimWhereField, TypedString, Value as Literal,
-};
+use sqlparser::ast::{Expr, Function, ObjectName, Query, SelectItem, SetExpr, TrimWhereField, TypedString};
 
 /// The name of an expression's column.
 pub(super) fn output_name(expr: &Expr) -> String {
@@ -35,7 +33,6 @@ fn named(expr: &Expr) -> Option<(String, Strength)> {
         },
         Expr::TypedString(TypedString { data_type, .. }) => weak(type_name(&data_type.to_string())),
         Expr::Interval(_) => weak("interval".to_owned()),
-        Expr::Value(value) if matches!(value.value, Literal::Boolean(_)) => weak("bool".to_owned()),
         Expr::Case { else_result, .. } => match else_result.as_deref().and_then(named) {
             Some((name, Strength::Strong)) => Some((name, Strength::Strong)),
             _ => weak("case".to_owned()),

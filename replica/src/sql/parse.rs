@@ -22,13 +22,13 @@ const PARSER_DEPTH_MAX: usize = 2_000;
 
 /// A parsed text.
 pub(super) struct Parsed {
-    /// The query.
-    pub(super) query: Box<Query>,
+    /// The queries, in order.
+    pub(super) queries: Vec<Box<Query>>,
     /// The text's words in lower case with their places, for clauses whose place the tree does not have.
     pub(super) words: Vec<(Place, String)>,
 }
 
-/// Parses a text that is one query.
+/// Parses a text of queries.
 pub(super) fn parse(text: &str) -> Result<Parsed> {
     if text.len() > TEXT_BYTES_MAX {
         return Place::UNKNOWN.bad(format_args!(
@@ -48,7 +48,7 @@ pub(super) fn parse(text: &str) -> Result<Parsed> {
         return Place::from(token.span)
             .bad(format_args!("the text has more than the limit of {TOKENS_MAX} words and signs"));
     }
-    let words = tokens
+    let words: Vec<_> = tokens
         .iter()
         .filter_map(|token| match &token.token {
             Token::Word(word) if word.quote_style.is_none() => {
@@ -60,13 +60,11 @@ pub(super) fn parse(text: &str) -> Result<Parsed> {
     let mut parser =
         Parser::new(&dialect).with_recursion_limit(PARSER_DEPTH_MAX).with_tokens_with_locations(tokens);
     let statements = parser.parse_statements().map_err(refusal)?;
-    let mut statements = statements.into_iter();
-    match (statements.next(), statements.next()) {
-        (None, _) => Place::UNKNOWN.bad("the text has no query"),
-        (Some(Statement::Query(query)), None) => Ok(Parsed { query, words }),
-        (Some(_), None) => first(&words).bad("only select is a query"),
-        (Some(_), Some(_)) => first(&words).bad("the text has more than one statement"),
-    }
+    let queries = statements.into_iter().map(|statement| match statement {
+        Statement::Query(query) => Ok(query),
+        _ => first(&words).bad("only select is a query"),
+    });
+    Ok(Parsed { queries: queries.collect::<Result<_>>()?, words })
 }
 
 fn first(words: &[(Place, String)]) -> Place {

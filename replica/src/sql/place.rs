@@ -9,6 +9,7 @@ use sqlparser::{
     tokenizer::{Location, Span},
 };
 use std::fmt;
+use tidegate_wire::model::row::COLUMNS_MAX;
 
 /// What binding gives, or why it is refused.
 pub(super) type Result<T> = std::result::Result<T, QueryError>;
@@ -69,6 +70,14 @@ impl From<Span> for Place {
     }
 }
 
+/// A number of columns that a relation may have; rows do not hold more.
+pub(super) fn fits(columns: usize, place: Place) -> Result<usize> {
+    if columns > COLUMNS_MAX {
+        return place.bad(format_args!("more than the limit of {COLUMNS_MAX} columns"));
+    }
+    Ok(columns)
+}
+
 /// Where an expression starts. Walks down the left side itself, since a span costs a walk through everything.
 pub(super) fn start(expr: &Expr) -> Place {
     let mut expr = expr;
@@ -96,6 +105,9 @@ pub(super) fn start(expr: &Expr) -> Place {
                 Some(first) => first,
                 None => return Place::UNKNOWN,
             },
+            Expr::Exists { subquery, .. } | Expr::Subquery(subquery) => {
+                return super::query::start_of(subquery);
+            }
             other => return other.span().into(),
         }
     }

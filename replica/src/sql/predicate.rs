@@ -8,25 +8,26 @@ use super::{
     select::Block,
 };
 use crate::expr::{
-    Condition, Scalar,
+    Condition,
     typing::{self, Operand, Type, Typed},
 };
 use sqlparser::ast::Expr;
-use tidegate_wire::model::{ColumnType, Value};
+use tidegate_wire::model::ColumnType;
+
+/// Most members of rows that are compared: the condition grows with their square.
+const ROW_MAX: usize = 64;
 
 impl Binder<'_> {
     /// A predicate with a syntax of its own.
     pub(super) fn predicate<'q>(&mut self, expr: &'q Expr, block: &mut Block<'q>) -> Result<Typed> {
         let place = start(expr);
         match expr {
-            Expr::IsTrue(inner) => self.is(inner, true, true, block),
-            Expr::IsNotTrue(inner) => self.is(inner, true, false, block),
-            Expr::IsFalse(inner) => self.is(inner, false, true, block),
-            Expr::IsNotFalse(inner) => self.is(inner, false, false, block),
-            Expr::IsUnknown(inner) => Ok(truth(Condition::IsNull(self.boolean(inner, block)?))),
-            Expr::IsNotUnknown(inner) => {
-                Ok(truth(Condition::Not(Box::new(Condition::IsNull(self.boolean(inner, block)?)))))
-            }
+            Expr::IsTrue(inner) => self.is("is true", inner, block),
+            Expr::IsNotTrue(inner) => self.is("is not true", inner, block),
+            Expr::IsFalse(inner) => self.is("is false", inner, block),
+            Expr::IsNotFalse(inner) => self.is("is not false", inner, block),
+            Expr::IsUnknown(inner) => self.is("is unknown", inner, block),
+            Expr::IsNotUnknown(inner) => self.is("is not unknown", inner, block),
             Expr::IsDistinctFrom(left, right) => self.distinct("is distinct from", left, right, block),
             Expr::IsNotDistinctFrom(left, right) => self.distinct("is not distinct from", left, right, block),
             Expr::Between { expr, negated, low, high } => {
@@ -37,6 +38,7 @@ impl Binder<'_> {
                 else {
                     return place.bad("between takes three operands");
                 };
+                self.charge_copies(&value, 2, place)?;
                 let between = typing::between(value, low, high).map_err(|error| place.typing(error))?;
                 negated_if(*negated, between, place)
             }
@@ -50,15 +52,9 @@ impl Binder<'_> {
         }
     }
 
-    fn boolean<'q>(&mut self, expr: &'q Expr, block: &mut Block<'q>) -> Result<Scalar> {
+    fn is<'q>(&mut self, op: &str, expr: &'q Expr, block: &mut Block<'q>) -> Result<Typed> {
         let operand = self.term(expr, block)?.beside(Some(BOOL), Meeting::Same)?;
-        Ok(operand.settle_as(BOOL).map_err(|error| start(expr).typing(error))?.scalar)
-    }
-
-    fn is<'q>(&mut self, expr: &'q Expr, wanted: bool, same: bool, block: &mut Block<'q>) -> Result<Typed> {
-        let value = self.boolean(expr, block)?;
-        let distinct = Condition::IsDistinct(value, Scalar::Constant(Value::Bool(wanted)));
-        Ok(truth(if same { Condition::Not(Box::new(distinct)) } else { distinct }))
+        typing::unary(op, operand).map_err(|error| start(expr).typing(error))
     }
 
     fn distinct<'q>(
@@ -119,36 +115,56 @@ pub(super) fn compare(op: &str, left: Operand, right: Operand, place: Place) -> 
     typed.condition().map_err(|error| place.typing(error))
 }
 
-/// A comparison of two rows, member by member.
-pub(super) fn compare_rows(op: &str, left: Vec<Term>, right: Vec<Term>, place: Place) -> Result<Typed> {
-    if left.len() != right.len() || left.is_empty() {
-        return place.bad(format_args!("rows of {} and {} members are compared", left.len(), right.len()));
-    }
-    let mut pairs = Vec::with_capacity(left.len());
-    for (left, right) in left.into_iter().zip(right) {
-        pairs.push(two(together(vec![left, right], Meeting::Same)?));
-    }
-    let each = |op: &str| -> Result<Vec<Condition>> {
-        pairs.iter().map(|[left, right]| compare(op, left.clone(), right.clone(), place)).collect()
-    };
-    let strict = match op {
-        "=" => return Ok(truth(all(each("=")?))),
-        "<>" | "!=" => return Ok(truth(any(each("<>")?))),
-        "<" | "<=" => "<",
-        _ => ">",
-    };
-    // The first members that differ decide; where a member is NULL before that, it is unknown.
-    let mut decided = Vec::with_capacity(pairs.len());
-    for (index, [left, right]) in pairs.iter().enumerate() {
-        let last = index + 1 == pairs.len();
-        let mut conditions = Vec::with_capacity(index + 1);
-        for [left, right] in &pairs[..index] {
-            conditions.push(compare("=", left.clone(), right.clone(), place)?);
+impl Binder<'_> {
+    /// A comparison of two rows, member by member.
+    pub(super) fn compare_rows(
+        &mut self,
+        op: &str,
+        left: Vec<Term>,
+        right: Vec<Term>,
+        place: Place,
+    ) -> Result<Typed> {
+        if left.len() != right.len() || left.is_empty() {
+            return place.bad(format_args!(
+                "rows of {} and {} members are compared",
+                left.len(),
+                right.len()
+            ));
         }
-        conditions.push(compare(if last { op } else { strict }, left.clone(), right.clone(), place)?);
-        decided.push(all(conditions));
+        if left.len() > ROW_MAX {
+            return place.bad(format_args!("a row has more than the limit of {ROW_MAX} members"));
+        }
+        let copies = left.len();
+        let mut pairs = Vec::with_capacity(copies);
+        for (left, right) in left.into_iter().zip(right) {
+            let pair = two(together(vec![left, right], Meeting::Same)?);
+            for operand in &pair {
+                self.charge_copies(operand, copies, place)?;
+            }
+            pairs.push(pair);
+        }
+        let each = |op: &str| -> Result<Vec<Condition>> {
+            pairs.iter().map(|[left, right]| compare(op, left.clone(), right.clone(), place)).collect()
+        };
+        let strict = match op {
+            "=" => return Ok(truth(all(each("=")?))),
+            "<>" | "!=" => return Ok(truth(any(each("<>")?))),
+            "<" | "<=" => "<",
+            _ => ">",
+        };
+        // The first members that differ decide; where a member is NULL before that, it is unknown.
+        let mut decided = Vec::with_capacity(pairs.len());
+        for (index, [left, right]) in pairs.iter().enumerate() {
+            let last = index + 1 == pairs.len();
+            let mut conditions = Vec::with_capacity(index + 1);
+            for [left, right] in &pairs[..index] {
+                conditions.push(compare("=", left.clone(), right.clone(), place)?);
+            }
+            conditions.push(compare(if last { op } else { strict }, left.clone(), right.clone(), place)?);
+            decided.push(all(conditions));
+        }
+        Ok(truth(any(decided)))
     }
-    Ok(truth(any(decided)))
 }
 
 /// All of the conditions.

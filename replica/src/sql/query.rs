@@ -75,7 +75,7 @@ impl Binder<'_> {
             format_clause,
             pipe_operators,
         } = query;
-        let place = || Place::from(query.span());
+        let place = || start_of(query);
         if let Some(LockClause { lock_type, of: _, nonblock: _ }) = locks.first() {
             let what = match lock_type {
                 LockType::Update => "for update",
@@ -96,6 +96,7 @@ impl Binder<'_> {
             return place()
                 .bad(format_args!("subqueries nest deeper than the limit of {SUBQUERY_DEPTH_MAX} levels"));
         }
+        self.relation(Place::UNKNOWN)?;
         self.query_depth += 1;
         let expression_depth = std::mem::take(&mut self.expression_depth);
         let common = self.common.len();
@@ -183,6 +184,23 @@ impl Binder<'_> {
                 Err(_) => place.bad(format_args!("{what} must not be negative")),
             },
         }
+    }
+}
+
+/// Where a query starts, found without a walk through all of it.
+pub(super) fn start_of(query: &ast::Query) -> Place {
+    if let Some(with) = &query.with {
+        return with.with_token.0.span.into();
+    }
+    let mut body = query.body.as_ref();
+    loop {
+        body = match body {
+            SetExpr::Select(select) => return select.select_token.0.span.into(),
+            SetExpr::SetOperation { left, .. } => left,
+            SetExpr::Query(query) if query.with.is_none() => query.body.as_ref(),
+            SetExpr::Values(values) => return values.span().into(),
+            _ => return Place::UNKNOWN,
+        };
     }
 }
 

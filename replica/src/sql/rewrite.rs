@@ -200,6 +200,17 @@ pub(super) fn positions(of: &impl Rewrite, visit: &mut dyn FnMut(Position)) {
     debug_assert!(visited.is_ok(), "a visit does not fail");
 }
 
+/// How many scalars a scalar consists of.
+pub(super) fn nodes(of: &impl Rewrite) -> usize {
+    let mut count = 0;
+    let visited = of.rewrite(&mut |_| {
+        count += 1;
+        Ok(None)
+    });
+    debug_assert!(visited.is_ok(), "a visit does not fail");
+    count
+}
+
 /// A scalar over rows that have `by` more columns before.
 pub(super) fn shifted(scalar: &Scalar, by: usize) -> Scalar {
     scalar.map_columns(&mut |position| match Position::of(position) {

@@ -5,10 +5,11 @@ use super::{
     from::Source,
     grouping::Grouping,
     name::output_name,
-    place::{Place, Result, start},
+    place::{Place, Result, fits, start},
     query::{Bound, Ordering, Output, column, order_item, ordinal, output_named},
-    rewrite::{Position, positions},
-    scope::{Scope, ScopeColumn, folded, parts},
+    rewrite::{Position, nodes, positions},
+    scope::{Scope, ScopeColumn, folded},
+    select_list::{Item, items},
     steps::Steps,
 };
 use crate::{
@@ -20,7 +21,7 @@ use crate::{
 };
 use sqlparser::ast::{
     self, BinaryOperator, Distinct, Expr, NamedWindowDefinition, NamedWindowExpr, OrderByExpr, SelectFlavor,
-    SelectItem, SelectItemQualifiedWildcardKind, Spanned, WildcardAdditionalOptions, WindowSpec,
+    WindowSpec,
 };
 use std::{rc::Rc, sync::Arc};
 use tidegate_wire::model::{ColumnType, Value};
@@ -80,8 +81,8 @@ pub(super) struct Block<'q> {
     pub(super) aggregates: Vec<Aggregate>,
     pub(super) groupings: Vec<(Vec<Scalar>, Place)>,
     pub(super) windows: Vec<(String, &'q WindowSpec)>,
-    /// Columns read outside aggregates, with their names and places, for the error when they are not grouped.
-    pub(super) reads: Vec<(usize, String, Place)>,
+    /// Columns read outside aggregates, with their places, for the error when they are not grouped.
+    pub(super) reads: Vec<(usize, Place)>,
 }
 
 impl Block<'_> {
@@ -98,12 +99,6 @@ impl Block<'_> {
             reads: Vec::new(),
         }
     }
-}
-
-/// An item of the select list.
-pub(super) enum Item<'q> {
-    Expr(&'q Expr, Option<String>),
-    Column(ScopeColumn, Place),
 }
 
 impl Binder<'_> {
@@ -236,9 +231,11 @@ impl Binder<'_> {
             grouping.steps_over_groups(&mut block.steps, &block.reads)?;
             let applied = std::mem::take(&mut block.inner).apply(rel, width, &|_| None)?;
             let aggregates = applied.resolved(&block.aggregates, &|_| None)?;
+            let copies: usize = aggregates.iter().map(nodes).sum::<usize>() + grouping.keys.len();
+            self.charge(copies.saturating_mul(grouping.set_count()), place)?;
             let groupings = grouping.groupings(&block.groupings)?;
             let (keys, count) = (grouping.keys.len(), aggregates.len());
-            width = keys + count + groupings.len();
+            width = fits(keys + count + groupings.len(), place)?;
             rel = grouping.relation(applied.rel, aggregates, &groupings)?;
             resolve = Box::new(move |position| match position {
                 Position::Aggregate(aggregate) => Some(keys + aggregate),
@@ -253,7 +250,7 @@ impl Binder<'_> {
             }
         }
         let applied = block.steps.apply(rel, width, &resolve)?;
-        let mut projected = Vec::with_capacity(columns.len());
+        let mut projected = Vec::with_capacity(fits(columns.len(), place)?);
         for (typed, place) in columns {
             let typed = Typed { scalar: applied.resolved(&typed.scalar, &resolve)?, ty: typed.ty };
             projected.push(column(typed, place)?);
@@ -344,7 +341,7 @@ impl Binder<'_> {
             let (typed, output) = match item {
                 Item::Column(ScopeColumn { name, value }, place) => {
                     if let Scalar::Column(column) = value.scalar {
-                        block.reads.push((column, name.clone(), *place));
+                        block.reads.push((column, *place));
                     }
                     let (name, ty) = (name.clone(), value.ty);
                     (value.clone(), Output { name, ty, place: *place, literal: None })
@@ -435,66 +432,6 @@ pub(super) fn operands<'q>(expr: &'q Expr, wanted: &BinaryOperator) -> Vec<&'q E
         }
     }
     operands
-}
-
-fn items<'q>(projection: &'q [SelectItem], scope: &Scope) -> Result<Vec<Item<'q>>> {
-    let mut items = Vec::new();
-    for item in projection {
-        match item {
-            SelectItem::UnnamedExpr(expr) => items.push(Item::Expr(expr, None)),
-            SelectItem::ExprWithAlias { expr, alias } => items.push(Item::Expr(expr, Some(folded(alias)))),
-            SelectItem::ExprWithAliases { expr, aliases: _ } => {
-                return start(expr).unsupported("several aliases of one expression");
-            }
-            SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::Expr(expr), _) => {
-                return start(expr).unsupported("* of an expression");
-            }
-            SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(name), options) => {
-                let place = Place::from(name.span());
-                plain_wildcard(options, place)?;
-                let table = match parts(name).as_deref() {
-                    Some([table]) => scope.table(&folded(table)),
-                    _ => None,
-                };
-                let Some(table) = table else {
-                    let message = format_args!("no table {name} in the from clause");
-                    return Err(place.error(crate::query::QueryErrorKind::UnknownTable, message));
-                };
-                items.extend(table.columns.iter().cloned().map(|column| Item::Column(column, place)));
-            }
-            SelectItem::Wildcard(options) => {
-                let place = Place::from(options.wildcard_token.0.span);
-                plain_wildcard(options, place)?;
-                if scope.tables.is_empty() {
-                    return place.bad("* needs a from clause");
-                }
-                items.extend(scope.columns.iter().cloned().map(|column| Item::Column(column, place)));
-            }
-        }
-    }
-    Ok(items)
-}
-
-fn plain_wildcard(options: &WildcardAdditionalOptions, place: Place) -> Result<()> {
-    let WildcardAdditionalOptions {
-        wildcard_token: _,
-        opt_ilike,
-        opt_exclude,
-        opt_except,
-        opt_replace,
-        opt_rename,
-        opt_alias,
-    } = options;
-    if opt_ilike.is_some()
-        || opt_exclude.is_some()
-        || opt_except.is_some()
-        || opt_replace.is_some()
-        || opt_rename.is_some()
-        || opt_alias.is_some()
-    {
-        return place.unsupported("what stands after *");
-    }
-    Ok(())
 }
 
 fn named_windows(definitions: &[NamedWindowDefinition]) -> Result<Vec<(String, &WindowSpec)>> {

@@ -4,7 +4,7 @@ use super::{
     Binder, Lift,
     from::Source,
     parameters::{Meeting, together},
-    place::{Place, Result},
+    place::{Place, Result, fits},
     query::{Bound, Ordering, Output, column},
     scope::Scope,
     select::{Block, Clause},
@@ -18,9 +18,6 @@ use crate::{
 };
 use sqlparser::ast::{ObjectName, Parens, SetExpr, SetOperator, SetQuantifier, Spanned, Table, Values};
 use std::{rc::Rc, sync::Arc};
-
-/// Most set operations in a row that are not `union`: each nests one level.
-const SET_OPERATIONS_MAX: usize = 128;
 
 impl Binder<'_> {
     /// The body of a query that is not a single select block, or one that is but is ordered from outside.
@@ -47,7 +44,6 @@ impl Binder<'_> {
             leftmost = left;
         }
         let mut bound = self.branch(leftmost, lift)?;
-        let mut nested = 0;
         for (op, quantifier, right) in chain.into_iter().rev() {
             let place = Place::from(right.span());
             let all = match quantifier {
@@ -57,6 +53,7 @@ impl Binder<'_> {
                     return place.unsupported("by name");
                 }
             };
+            self.relation(place)?;
             let right = self.branch(right, lift)?;
             let (left, right, columns) = unified(bound, right, place)?;
             let kind = match op {
@@ -68,10 +65,6 @@ impl Binder<'_> {
                 SetOperator::Intersect => SetKind::Intersect,
                 SetOperator::Minus => return place.unsupported("minus"),
             };
-            nested += 1;
-            if nested > SET_OPERATIONS_MAX {
-                return place.bad(format_args!("more than the limit of {SET_OPERATIONS_MAX} set operations"));
-            }
             bound = Bound::unordered(Arc::new(Rel::SetOperation { kind, all, left, right }), columns);
         }
         Ok(bound)
@@ -85,6 +78,7 @@ impl Binder<'_> {
         let Values { explicit_row: _, value_keyword: _, rows } = values;
         let place = Place::from(values.span());
         let width = rows.first().map_or(0, |row| row.content.len());
+        fits(width, place)?;
         let mut block = Block::new(Rc::new(Scope::default()), Clause::Constant);
         let mut terms = vec![Vec::with_capacity(rows.len()); width];
         for Parens { opening_token, content, closing_token: _ } in rows {
@@ -138,12 +132,12 @@ impl Binder<'_> {
 /// The rows of both, without duplicates unless `all`.
 fn union(left: Arc<Rel>, right: Arc<Rel>, all: bool) -> Arc<Rel> {
     // A union of a union is one union; duplicates are removed at the end.
+    let left = match left.as_ref() {
+        Rel::Distinct { input } if !all && matches!(**input, Rel::Concat { .. }) => Arc::clone(input),
+        _ => left,
+    };
     let mut inputs = match left.as_ref() {
         Rel::Concat { inputs } => inputs.clone(),
-        Rel::Distinct { input } if !all => match input.as_ref() {
-            Rel::Concat { inputs } => inputs.clone(),
-            _ => vec![left],
-        },
         _ => vec![left],
     };
     inputs.push(right);

@@ -1,7 +1,7 @@
 //! The relations that expressions need between their input and themselves: subqueries and window functions.
 
 use super::{
-    place::{Place, Result},
+    place::{Place, Result, fits},
     rewrite::{Position, Replace, Rewrite, positions},
 };
 use crate::{
@@ -116,6 +116,7 @@ impl Steps {
                 Step::Window { functions, .. } => functions.len(),
             };
         }
+        fits(end, self.place())?;
         let results: Vec<usize> = self.results.iter().map(|(step, column)| starts[*step] + column).collect();
         for ((step, _), start) in self.steps.into_iter().zip(starts) {
             let step = step.rewrite(&mut |scalar| {

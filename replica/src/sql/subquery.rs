@@ -5,8 +5,8 @@ use super::{
     expression::{row, truth},
     parameters::{Meeting, Term, members, together},
     place::{Place, Result, start},
-    predicate::{all, any, compare, compare_rows, negated_if},
-    query::Output,
+    predicate::{all, any, compare, negated_if},
+    query::{Output, start_of},
     rewrite::Position,
     select::{Block, Clause},
 };
@@ -17,21 +17,21 @@ use crate::{
         typing::{self, Operand, Typed},
     },
 };
-use sqlparser::ast::{Array, BinaryOperator, Expr, InTarget, Query, Spanned};
+use sqlparser::ast::{Array, BinaryOperator, Expr, InTarget, Query};
 use std::rc::Rc;
 
 impl Binder<'_> {
     /// Binds a subquery that stands in an expression of a block.
     fn inner_query(&mut self, query: &Query, block: &Block<'_>) -> Result<(Subquery, Vec<Output>)> {
         if block.clause == Clause::Constant {
-            return Place::from(query.span()).unsupported("a subquery here");
+            return start_of(query).unsupported("a subquery here");
         }
         self.subquery(Rc::clone(&block.scope), query)
     }
 
     /// `exists (query)`.
     pub(super) fn exists(&mut self, query: &Query, negated: bool, block: &mut Block<'_>) -> Result<Typed> {
-        let place = Place::from(query.span());
+        let place = start_of(query);
         let (subquery, _) = self.inner_query(query, block)?;
         let mark = block.steps.mark(subquery, None, place);
         negated_if(negated, truth(Condition::Truth(mark)), place)
@@ -39,7 +39,7 @@ impl Binder<'_> {
 
     /// `(query)` as a value.
     pub(super) fn scalar_subquery(&mut self, query: &Query, block: &mut Block<'_>) -> Result<Typed> {
-        let place = Place::from(query.span());
+        let place = start_of(query);
         let (subquery, columns) = self.inner_query(query, block)?;
         let [column] = columns.as_slice() else {
             return place
@@ -92,7 +92,7 @@ impl Binder<'_> {
                     return start(member).bad("a row is compared with something that is no row");
                 };
                 let right = self.row_operands(right, block)?;
-                let typed = compare_rows("=", left.clone(), right, place)?;
+                let typed = self.compare_rows("=", left.clone(), right, place)?;
                 equal.push(typed.condition().map_err(|error| place.typing(error))?);
             }
             return Ok(truth(any(equal)));
@@ -137,7 +137,8 @@ impl Binder<'_> {
                 Term::Parameter(parameter) => match members(&parameter) {
                     Some(members) => members,
                     None => {
-                        return start(other).mismatch(format_args!("parameter {} is no list", parameter.name));
+                        return start(other)
+                            .mismatch(format_args!("parameter {} is no list", parameter.name));
                     }
                 },
                 Term::Operand(_) => {
@@ -155,6 +156,7 @@ impl Binder<'_> {
         }
         let mut operands = together(terms, Meeting::Same)?.into_iter();
         let value = operands.next().unwrap_or(Operand::Unknown(None));
+        self.charge_copies(&value, operands.len(), place)?;
         let conditions = operands
             .map(|member| compare(&name, value.clone(), member, place))
             .collect::<Result<Vec<_>>>()?;
@@ -180,7 +182,7 @@ impl Binder<'_> {
         };
         let (subquery, columns) = self.inner_query(query, block)?;
         if left.len() != columns.len() {
-            return Place::from(query.span()).bad(format_args!(
+            return start_of(query).bad(format_args!(
                 "the subquery has {} columns, but is compared with {}",
                 columns.len(),
                 left.len()
@@ -193,7 +195,7 @@ impl Binder<'_> {
                 Term::Operand(Operand::typed(Position::Subquery(index).scalar(), column.ty))
             })
             .collect();
-        let typed = compare_rows(op, left, right, place)?;
+        let typed = self.compare_rows(op, left, right, place)?;
         let condition = typed.condition().map_err(|error| place.typing(error))?;
         Ok(truth(match quantifier {
             Quantifier::Any => Condition::Truth(block.steps.mark(subquery, Some(condition), place)),

@@ -1,11 +1,22 @@
 //! Texts bound against a small database: what they mean, and why they are refused.
 
+mod expression;
+mod from;
+mod grouping;
+mod limits;
+mod name;
+mod parameter;
+mod refusal;
+mod select;
+mod set_operation;
 mod show;
+mod subquery;
+mod window;
 
 use super::bind;
 use crate::{
     algebra::Select,
-    query::{Parameters, QueryError},
+    query::{Parameters, QueryError, QueryErrorKind},
     store::{Snapshot, SnapshotEditor},
 };
 use serde_json::{Map, Value as Json, json};
@@ -44,15 +55,29 @@ fn bind_with(
     bind(text, &snapshot(), &Parameters { args: &args, claims: &claims, declared })
 }
 
-#[test]
-fn probe() {
-    let file = std::fs::read_to_string("/tmp/probe.sql").unwrap_or_default();
-    for line in file.lines().filter(|line| !line.trim().is_empty()) {
-        let args =
-            json!({"p": 7, "q": "x", "list": [1, 2], "none": null, "obj": {"a": 1}, "a.b": 1, "frac": 1.5});
-        match bind_with(line, args, None) {
-            Ok(select) => println!("{line}\n   {}", show::select(&select)),
-            Err(error) => println!("{line}\n   ! {:?}: {error}", error.kind),
+/// Binds with the arguments that the tests' texts use.
+fn bound(text: &str) -> Result<Select, QueryError> {
+    let args = json!({"p": 7, "q": "x", "list": [1, 2], "none": null, "a.b": 1, "frac": 1.5});
+    bind_with(text, args, None)
+}
+
+/// Checks what texts mean.
+fn means(cases: &[(&str, &str)]) {
+    for (text, expected) in cases {
+        let shown = match bound(text) {
+            Ok(select) => show::select(&select),
+            Err(error) => format!("{:?}: {error}", error.kind),
+        };
+        assert_eq!(shown, *expected, "{text}");
+    }
+}
+
+/// Checks that texts are refused, and how.
+fn refused(cases: &[(&str, QueryErrorKind, &str)]) {
+    for (text, kind, message) in cases {
+        match bound(text) {
+            Ok(select) => panic!("{text} is not refused: {}", show::select(&select)),
+            Err(error) => assert_eq!((error.kind, error.message.as_str()), (*kind, *message), "{text}"),
         }
     }
 }

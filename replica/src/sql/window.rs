@@ -46,6 +46,7 @@ impl Binder<'_> {
         if !block.clause.has_windows() {
             return place.bad(format_args!("window functions are not allowed in {}", block.clause.name()));
         }
+        self.relation(*place)?;
         block.within = Within::Window;
         let window = match over {
             WindowType::NamedWindow(name) => {
@@ -157,7 +158,9 @@ impl Binder<'_> {
             return default_place.unsupported(format_args!("a default of {name} that is not a constant"));
         };
         let offset = if name == "lead" { offset.checked_neg() } else { Some(offset) };
-        let Some(offset) = offset else { return call.place.bad("an offset out of range") };
+        let Some(offset) = offset.filter(|offset| i32::try_from(*offset).is_ok()) else {
+            return call.place.bad(format_args!("the offset of {name} is out of range"));
+        };
         Ok((WindowKind::Lag { value, offset, default }, ty))
     }
 

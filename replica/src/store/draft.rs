@@ -12,7 +12,7 @@ use super::{
     limits::{KEY_BYTES_MAX, ROW_BYTES_MAX},
 };
 use smallvec::SmallVec;
-use tidegate_wire::model::{Row, TableSchema, Value, commit::CommitLine};
+use tidegate_wire::model::{Row, TableSchema, Value, commit::CommitLine, json_fault};
 
 /// Limits on one commit, checked when it is resolved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -129,7 +129,7 @@ impl Draft {
     /// Parses by way of a [`CommitLine`]: slower, and says what is wrong.
     fn parse_carefully(line: &[u8], snapshot: &Snapshot, limits: &CommitLimits) -> Result<Self, CommitError> {
         let line: CommitLine = serde_json::from_slice(line)
-            .map_err(|error| CommitError::new(super::CommitProblem::Malformed(error.to_string())))?;
+            .map_err(|error| CommitError::new(super::CommitProblem::Malformed(json_fault(&error))))?;
         Self::resolve(&line, snapshot, limits)
     }
 

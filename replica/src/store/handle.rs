@@ -215,7 +215,8 @@ impl Store {
         for delta in deltas {
             published.publish(&delta, &closing);
         }
-        tracing::info!(cv = published.newest().cv().0, dir = ?options.dir, "store open");
+        let dir = options.dir.as_ref().map(|dir| tracing::field::display(dir.display()));
+        tracing::info!(cv = published.newest().cv().0, dir, "store open");
         let shared = Arc::new(Shared {
             published: Arc::new(published),
             keys: Mutex::new(keys),

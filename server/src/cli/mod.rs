@@ -7,12 +7,16 @@ pub mod demo;
 pub mod query_text;
 pub mod replay;
 pub mod serve;
+pub mod sql;
 pub mod status;
 pub mod table;
 pub mod watch;
 
 use clap::{Parser, Subcommand};
-use std::process::ExitCode;
+use std::{
+    io::{self, Write as _},
+    process::ExitCode,
+};
 
 /// Keeps queries live and pushes row changes over WebSockets.
 #[derive(Debug, Parser)]
@@ -33,6 +37,7 @@ enum Command {
     Demo(demo::Arguments),
     Watch(watch::Arguments),
     Replay(replay::Arguments),
+    Sql(sql::Arguments),
     Check(check::Arguments),
     Status(status::Arguments),
 }
@@ -46,6 +51,23 @@ pub enum Failure {
     Failed(String),
     /// It has said everything itself: exit code 1.
     Silent,
+}
+
+/// Writes to stdout at once.
+fn print(text: &str) -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(text.as_bytes())?;
+    stdout.flush()
+}
+
+/// Writes a command's whole output to stdout. A reader that went away has seen enough.
+fn finish_with(text: &str) -> Result<(), Failure> {
+    match print(text) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Failure::Failed(format!("cannot write to stdout: {error}")))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// A positive number, as rates and speeds are.
@@ -64,6 +86,7 @@ pub fn main() -> ExitCode {
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Watch(arguments) => watch::run(&arguments),
         Command::Replay(arguments) => replay::run(&arguments),
+        Command::Sql(arguments) => sql::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
         Command::Status(arguments) => status::run(&arguments),
     };
@@ -86,7 +109,7 @@ mod tests {
     fn the_command_line_is_sound_and_every_command_explains_itself() {
         let mut command = Arguments::command();
         command.clone().debug_assert();
-        for name in ["serve", "demo", "watch", "replay", "check", "status"] {
+        for name in ["serve", "demo", "watch", "replay", "sql", "check", "status"] {
             let subcommand = command.find_subcommand_mut(name).expect("there");
             let help = subcommand.render_long_help().to_string();
             assert!(help.contains("Example"), "{name} has no example:\n{help}");

@@ -5,22 +5,48 @@ use serde_json::{Map, Value};
 use std::{io::Read as _, path::Path};
 use tidegate_client::Query;
 
-/// Text that starts with `{` is a query as JSON, anything else SQL.
+/// The words that a statement in SQL begins with.
+const SQL_WORDS: [&str; 10] =
+    ["select", "with", "values", "table", "explain", "show", "create", "drop", "insert", "update"];
+
+/// The query of a flag or an argument.
 ///
 /// # Errors
-/// When it starts as JSON and is not.
-pub fn parse(text: &str, place: &str) -> Result<Query, Failure> {
+/// When it is neither SQL nor JSON.
+pub fn of_argument(text: &str, place: &str) -> Result<Query, Failure> {
+    parse(text, place).map_err(Failure::Usage)
+}
+
+/// Text that starts with `{` is a query as JSON, text that begins as a statement does is SQL.
+fn parse(text: &str, place: &str) -> Result<Query, String> {
     let text = text.trim();
     if text.is_empty() {
-        return Err(Failure::Failed(format!("{place} is empty; it must hold a query as JSON or SQL")));
+        return Err(format!("{place} is empty; it must hold a query in SQL or as JSON"));
     }
     if !text.starts_with('{') {
-        return Ok(Query::sql(text));
+        return if is_sql(text) { Ok(Query::sql(text)) } else { Err(neither(text, place)) };
     }
     match tidegate_wire::codec::decode_json::<Value>(text.as_bytes()) {
         Ok(query) => Ok(Query::json(query)),
-        Err(error) => Err(Failure::Failed(format!("{place} is not a query as JSON: {error}"))),
+        Err(error) => Err(format!("{place} is not a query as JSON: {error}")),
     }
+}
+
+/// Whether a text begins as SQL does: with a keyword, a parenthesis or a comment. What follows is the server's to judge.
+fn is_sql(text: &str) -> bool {
+    let word = text.split(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or_default();
+    let is_keyword = SQL_WORDS.iter().any(|keyword| word.eq_ignore_ascii_case(keyword));
+    // A table's name alone may be one of the words.
+    (is_keyword && word.len() < text.len()) || ["(", "--", "/*"].iter().any(|start| text.starts_with(start))
+}
+
+/// What to write instead; a single word is likely to be a table's name.
+fn neither(text: &str, place: &str) -> String {
+    let is_name = text.chars().all(|c| c.is_alphanumeric() || c == '_');
+    let table = if is_name { text } else { "flights" };
+    format!(
+        "{place} is neither SQL nor JSON: a query is SQL (\"select * from {table}\") or JSON such as {{\"table\":\"{table}\"}}"
+    )
 }
 
 /// The query in a file; `-` is stdin.
@@ -35,7 +61,7 @@ pub fn read(path: &Path) -> Result<Query, Failure> {
         (std::fs::read_to_string(path).map(|content| text = content), path.display().to_string())
     };
     read.map_err(|error| Failure::Failed(format!("cannot read the query from {place}: {error}")))?;
-    parse(&text, &place)
+    parse(&text, &place).map_err(Failure::Failed)
 }
 
 /// The values of `--args`.
@@ -57,11 +83,18 @@ mod tests {
     #[test]
     fn json_and_sql_are_told_apart() {
         assert_eq!(parse(" {\"table\":\"t\"}\n", "x").ok(), Some(Query::json(json!({"table": "t"}))));
-        assert_eq!(parse("select 1\n", "x").ok(), Some(Query::sql("select 1")));
-        for wrong in ["", "  \n", "{", "{\"table\":\"t\"} more"] {
-            let Err(Failure::Failed(text)) = parse(wrong, "q.json") else { panic!("{wrong:?} is taken") };
+        for sql in ["select 1", "SELECT\n1", "(select 1)", "-- all\nselect 1", "with a as (select 1) table a"]
+        {
+            assert_eq!(parse(&format!("{sql}\n"), "x").ok(), Some(Query::sql(sql)), "{sql}");
+        }
+        for wrong in
+            ["", "  \n", "{", "{\"table\":\"t\"} more", "flights", "select", "[1]", "flights where x"]
+        {
+            let Err(text) = parse(wrong, "q.json") else { panic!("{wrong:?} is taken") };
             assert!(text.starts_with("q.json is "), "{text}");
         }
+        let told = parse("trips", "x").expect_err("a table's name");
+        assert!(told.contains("\"select * from trips\"") && told.contains("{\"table\":\"trips\"}"), "{told}");
         assert!(matches!(arguments(Some("[1]")), Err(Failure::Usage(_))));
         assert_eq!(arguments(Some("{\"p\":7}")).expect("taken")["p"], 7);
     }

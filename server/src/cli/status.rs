@@ -1,7 +1,8 @@
 //! `tidegate status`: how a server is doing.
 
-use super::{Failure, client::Target, table};
+use super::{Failure, client::Target, finish_with, table};
 use clap::Args;
+use indicatif::HumanBytes;
 use serde_json::Value;
 use std::time::Duration;
 
@@ -22,12 +23,7 @@ pub struct Arguments {
 /// When the server cannot be asked.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let status = arguments.target.get("/v1/status", Duration::from_secs(30))?;
-    if arguments.json {
-        println!("{status}");
-    } else {
-        print!("{}", text(&status));
-    }
-    Ok(())
+    finish_with(&if arguments.json { format!("{status}\n") } else { text(&status) })
 }
 
 fn text(status: &Value) -> String {
@@ -52,12 +48,17 @@ fn text(status: &Value) -> String {
         ("queries", &status["queries"]),
         ("bindings", &status["bindings"]),
         ("drain queue", &status["drain_queue"]),
-        ("outbox bytes", &status["outbox_bytes"]),
-        ("store bytes", &status["store_bytes"]),
-        ("log bytes", &status["log_bytes"]),
-        ("memory bytes", &status["memory_bytes"]),
     ] {
         facts.push(vec![name.to_owned(), show(value)]);
+    }
+    for (name, value) in [
+        ("outbox", &status["outbox_bytes"]),
+        ("store", &status["store_bytes"]),
+        ("log", &status["log_bytes"]),
+        ("memory", &status["memory_bytes"]),
+    ] {
+        let size = value.as_u64().map_or_else(|| show(value), |bytes| HumanBytes(bytes).to_string());
+        facts.push(vec![name.to_owned(), size]);
     }
     let mut out = table::render(&["", ""], &facts).trim_start().to_owned();
     let worker_keys = ["worker", "cv", "queue", "families"];
@@ -81,10 +82,18 @@ mod tests {
         let text = text(&json!({
             "server": "tidegate/0", "ready": false, "reason": "worker 0 is behind", "cv": 12,
             "source": {"url": "embedded", "lag_seconds": 0},
+            "store_bytes": 0, "log_bytes": 1023, "memory_bytes": 220_200_960_u64,
             "workers": [{"worker": 0, "cv": 11, "queue": 3, "families": 2}],
             "tables": [{"name": "flights", "rows": 27004}],
         }));
-        for part in ["ready           no: worker 0 is behind", "commit version  12", "flights  27004"] {
+        for part in [
+            "ready           no: worker 0 is behind",
+            "commit version  12",
+            "flights  27004",
+            "store           0 B",
+            "log             1023 B",
+            "memory          210.00 MiB",
+        ] {
             assert!(text.contains(part), "{part:?} is not in\n{text}");
         }
     }

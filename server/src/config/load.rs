@@ -121,7 +121,9 @@ fn apply_file(config: &mut Config, path: &Path, text: &str) -> Result<(), Config
             };
             // A number in quotes is a mistake in a file, where numbers have a type of their own.
             let raw = match raw {
-                RawValue::Text(_) if !matches!(setting.kind, Kind::Text | Kind::Choice(_)) => {
+                RawValue::Text(_)
+                    if !matches!(setting.kind, Kind::Address | Kind::Text | Kind::Choice(_)) =>
+                {
                     RawValue::Other("string")
                 }
                 raw => raw,
@@ -162,6 +164,7 @@ fn assign(config: &mut Config, setting: &Setting, raw: &RawValue, place: &str) -
         Kind::Bytes(min, max) => format!("a whole number of bytes from {min} to {max}"),
         Kind::Count(min, max) => format!("a whole number from {min} to {max}"),
         Kind::Flag => "true or false".to_owned(),
+        Kind::Address => "HOST:PORT, such as 127.0.0.1:7300 or 0.0.0.0:7300".to_owned(),
         Kind::Text => "text".to_owned(),
         Kind::Choice(words) => format!("one of {}", words.join(", ")),
     };
@@ -293,7 +296,7 @@ mod tests {
             let mut config = Config::default();
             let shown = config.show(setting);
             let raw = match setting.kind {
-                Kind::Flag | Kind::Text | Kind::Choice(_) => {
+                Kind::Flag | Kind::Address | Kind::Text | Kind::Choice(_) => {
                     RawValue::Text(shown.trim_matches('"').to_owned())
                 }
                 _ => RawValue::Integer(shown.parse().expect("a number")),
@@ -309,6 +312,28 @@ mod tests {
                     );
                 }
             }
+        }
+    }
+
+    #[test]
+    fn an_address_is_a_host_and_a_port() {
+        let load = |value: &str| {
+            let flag = Override { path: "server.addr", flag: "--addr", value: value.to_owned() };
+            load(None, [], &[flag])
+        };
+        for taken in ["127.0.0.1:0", "localhost:7300", "[::1]:7300", "0.0.0.0:65535"] {
+            assert!(load(taken).is_ok(), "{taken}");
+        }
+        for wrong in
+            ["", "7300", ":7300", "localhost", "localhost:http", "localhost:65536", "http://localhost:7300"]
+        {
+            let error = load(wrong).expect_err(wrong).to_string();
+            assert_eq!(
+                error,
+                format!(
+                    "server.addr is \"{wrong}\" in --addr; it must be HOST:PORT, such as 127.0.0.1:7300 or 0.0.0.0:7300"
+                )
+            );
         }
     }
 

@@ -15,6 +15,8 @@ pub enum Kind {
     Count(u64, u64),
     /// `true` or `false`.
     Flag,
+    /// A host and a port, as in `127.0.0.1:7300`.
+    Address,
     /// Any text.
     Text,
     /// One of these words.
@@ -30,6 +32,7 @@ impl Kind {
             Self::Bytes(..) => "bytes",
             Self::Count(..) => "count",
             Self::Flag => "true/false",
+            Self::Address => "HOST:PORT",
             Self::Text | Self::Choice(_) => "text",
         }
     }
@@ -39,7 +42,7 @@ impl Kind {
     pub fn bounds(self) -> Option<(u64, u64)> {
         match self {
             Self::Millis(min, max) | Self::Bytes(min, max) | Self::Count(min, max) => Some((min, max)),
-            Self::Flag | Self::Text | Self::Choice(_) => None,
+            Self::Flag | Self::Address | Self::Text | Self::Choice(_) => None,
         }
     }
 
@@ -48,7 +51,7 @@ impl Kind {
     pub fn range(self) -> String {
         match self {
             Self::Flag => "true, false".to_owned(),
-            Self::Text => "any".to_owned(),
+            Self::Address | Self::Text => "any".to_owned(),
             Self::Choice(words) => words.join(", "),
             Self::Millis(min, max) | Self::Bytes(min, max) | Self::Count(min, max) => {
                 format!("{min} to {max}")
@@ -171,6 +174,7 @@ impl Field for String {
         let RawValue::Text(text) = raw else { return None };
         match kind {
             Kind::Choice(words) if !words.contains(&text.as_str()) => None,
+            Kind::Address if !is_address(text) => None,
             _ => Some(text.clone()),
         }
     }
@@ -178,6 +182,13 @@ impl Field for String {
     fn show(&self) -> String {
         format!("\"{self}\"")
     }
+}
+
+/// Whether a text has the form of a host and a port. Whether there is such a host shows when it is used.
+fn is_address(text: &str) -> bool {
+    text.rsplit_once(':').is_some_and(|(host, port)| {
+        !host.is_empty() && !host.contains(['/', ' ']) && port.parse::<u16>().is_ok()
+    })
 }
 
 macro_rules! settings {
@@ -257,7 +268,7 @@ const GIB: u64 = 1 << 30;
 settings! {
     /// `server`: the listening socket and its timeouts.
     server: ServerSettings {
-        addr: String = "127.0.0.1:7300".to_owned(), Kind::Text,
+        addr: String = "127.0.0.1:7300".to_owned(), Kind::Address,
             "Address and port to listen on; port 0 picks a free one.";
         io_threads: usize = 0, Kind::Count(0, 1_024),
             "Threads that serve sockets; 0 is one less than the machine's cores, at least 1.";
@@ -332,6 +343,8 @@ settings! {
             "Mutations in one `push`.";
         client_id_bytes_max: usize = limits::CLIENT_ID_BYTES_MAX, Kind::Bytes(1, 255),
             "Longest `client_id`.";
+        sql_rows_max: usize = 100_000, Kind::Count(1, 100_000_000),
+            "Rows that one `/v1/sql` request may be answered.";
         commit_ops_max: usize = limits::COMMIT_OPS_MAX, Kind::Count(1, 100_000_000),
             "Operations in one commit.";
         line_bytes_max: usize = 256 << 20, Kind::Bytes(1_024, 4 * GIB),

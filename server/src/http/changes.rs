@@ -3,7 +3,7 @@
 //! as a WebSocket would carry it. `progress` events carry their commit version as `id`, so that a browser that
 //! reconnects resumes from the last release.
 
-use super::{error::ApiError, request::Parameters, rows::prepare, with_cv};
+use super::{error::ApiError, named_query::QueryString, request::Name, with_cv};
 use crate::{
     connection::Connected,
     hub::{Frame, FrameKind, Hub, Outbox, Refused, Taken},
@@ -11,13 +11,12 @@ use crate::{
 };
 use axum::{
     body::Body,
-    extract::{Path, State},
+    extract::{RawQuery, State},
     http::{HeaderMap, HeaderValue, header},
     response::Response,
 };
 use bytes::{BufMut as _, Bytes, BytesMut};
 use futures_util::stream;
-use serde::Deserialize;
 use std::{convert::Infallible, sync::Arc, time::Duration};
 use tidegate_replica::handle::ResumePoint;
 use tidegate_wire::{
@@ -26,24 +25,18 @@ use tidegate_wire::{
     protocol::ErrorCode,
 };
 
-/// The query string.
-#[derive(Debug, Deserialize)]
-pub struct Query {
-    args: Option<String>,
-    since: Option<u64>,
-}
-
 /// See the module's description.
 pub async fn get(
     State(shared): State<Arc<Shared>>,
-    Path(name): Path<String>,
-    Parameters(parameters): Parameters<Query>,
+    Name(name): Name,
+    RawQuery(text): RawQuery,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let replica = shared.replica()?.clone();
-    let query = prepare(&replica, name, parameters.args.as_deref())?;
-    let since = last_event_id(&headers)?.or(parameters.since);
-    let resume = since.map(|cv| ResumePoint { cv: Cv(cv), fp: query.output.fp });
+    let asked = QueryString::parse(text.as_deref(), &["args", "since"])?;
+    let query = asked.prepare(&replica, name)?;
+    let since = last_event_id(&headers)?.or(asked.since);
+    let resume = since.map(|cv| ResumePoint { cv, fp: query.output.fp });
     let registration = shared.hub.register(Codec::Json).map_err(|refused| {
         let code = match refused {
             Refused::TooMany => ErrorCode::NotReady,
@@ -75,12 +68,12 @@ pub async fn get(
     Ok(with_cv(cv, response))
 }
 
-fn last_event_id(headers: &HeaderMap) -> Result<Option<u64>, ApiError> {
+fn last_event_id(headers: &HeaderMap) -> Result<Option<Cv>, ApiError> {
     let Some(value) = headers.get("last-event-id") else { return Ok(None) };
     let cv = value.to_str().ok().map(str::trim).filter(|text| !text.is_empty()).map(str::parse);
     match cv {
         None => Ok(None),
-        Some(Ok(cv)) => Ok(Some(cv)),
+        Some(Ok(cv)) => Ok(Some(Cv(cv))),
         Some(Err(_)) => Err(ApiError::new(ErrorCode::BadMessage, "Last-Event-ID must be a commit version")),
     }
 }
@@ -177,7 +170,7 @@ mod tests {
             last_event_id(&headers).map_err(|error| error.code)
         };
         assert_eq!(last_event_id(&HeaderMap::new()), Ok(None));
-        assert_eq!(of("12"), Ok(Some(12)));
+        assert_eq!(of("12"), Ok(Some(Cv(12))));
         assert_eq!(of(""), Ok(None));
         assert_eq!(of("x"), Err(ErrorCode::BadMessage));
     }

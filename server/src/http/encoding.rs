@@ -16,6 +16,16 @@ pub enum Decoder {
     Zstd(Box<zstd::stream::write::Decoder<'static, Vec<u8>>>),
 }
 
+/// The compression that a body's first bytes show, if it is one that [`Decoder`] knows.
+#[must_use]
+pub fn compression_of(first_bytes: &[u8]) -> Option<&'static str> {
+    match first_bytes {
+        [0x1f, 0x8b, ..] => Some("gzip"),
+        [0x28, 0xb5, 0x2f, 0xfd, ..] => Some("zstd"),
+        _ => None,
+    }
+}
+
 impl Decoder {
     /// The decoder of a `Content-Encoding`; `None` for one that is not known.
     #[must_use]
@@ -101,5 +111,8 @@ mod tests {
         assert!(decode(Some("gzip"), b"no gzip").is_err());
         assert!(decode(Some("gzip"), &gzip[..gzip.len() / 2]).is_err());
         assert!(Decoder::of(Some("br")).is_none());
+        assert_eq!(compression_of(&gzip), Some("gzip"));
+        assert_eq!(compression_of(&zstd), Some("zstd"));
+        assert_eq!(compression_of(b"{\"ops\":[]}"), None);
     }
 }

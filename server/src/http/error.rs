@@ -50,9 +50,10 @@ impl ApiError {
     /// The body.
     #[must_use]
     pub fn body(&self) -> Value {
-        let mut error = self.details.clone();
+        let mut error = Map::new();
         error.insert("code".to_owned(), self.code.name().into());
         error.insert("message".to_owned(), self.message.as_str().into());
+        error.extend(self.details.clone());
         json!({ "error": error })
     }
 }

@@ -1,6 +1,7 @@
 //! Accepts connections and serves HTTP/1.1 on them. Written out rather than left to `axum::serve`, which sets no time
 //! limit on a request's head: a peer that connects and says nothing would hold its socket for ever.
 
+use super::refusal::Refusing;
 use axum::{Router, body::Body};
 use hyper::{body::Incoming, server::conn::http1};
 use hyper_util::{
@@ -56,8 +57,9 @@ async fn connection(stream: TcpStream, router: Router, header_timeout: Duration,
     });
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(header_timeout).max_buf_size(HEAD_BYTES_MAX);
-    let connection =
-        builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(service)).with_upgrades();
+    let connection = builder
+        .serve_connection(TokioIo::new(Refusing::new(stream)), TowerToHyperService::new(service))
+        .with_upgrades();
     let mut connection = std::pin::pin!(connection);
     let ended = tokio::select! {
         ended = connection.as_mut() => ended,

@@ -8,11 +8,14 @@ pub mod error;
 pub mod idempotency;
 pub mod lines;
 pub mod listener;
+pub mod named_query;
 pub mod operations;
 pub mod queries;
+pub mod refusal;
 pub mod request;
 pub mod rows;
 pub mod source;
+pub mod sql;
 
 use crate::{socket, state::Shared};
 use axum::{
@@ -39,6 +42,7 @@ pub fn router(shared: Arc<Shared>) -> Router {
         .route("/openapi.json", get(assets::openapi))
         .route("/v1/status", get(operations::status))
         .route("/v1/check", get(operations::check).post(operations::check))
+        .route("/v1/sql", post(sql::post))
         .route("/v1/queries", get(queries::list))
         .route("/v1/queries/{name}", get(queries::read).put(queries::put).delete(queries::delete))
         .route("/v1/queries/{name}/rows", get(rows::get))

@@ -2,54 +2,37 @@
 
 use super::{
     error::ApiError,
-    request::{Parameters, RowFormat, arguments, row_format},
+    named_query::QueryString,
+    request::{Name, RowFormat, row_format},
     with_cv,
 };
-use crate::{codes::check_args, state::Shared};
+use crate::state::Shared;
 use axum::{
     Json,
-    extract::{Path, State},
+    extract::{RawQuery, State},
     http::{HeaderMap, header::CONTENT_TYPE},
     response::{IntoResponse as _, Response},
 };
-use serde::Deserialize;
-use serde_json::{Map, json};
+use serde_json::json;
 use std::sync::Arc;
-use tidegate_replica::handle::{PreparedQuery, QueryRequest, QuerySource, Replica, Rows};
+use tidegate_replica::handle::Rows;
 use tidegate_wire::protocol::ErrorCode;
-
-/// The query string.
-#[derive(Debug, Deserialize)]
-pub struct Query {
-    args: Option<String>,
-}
 
 /// See the module's description.
 pub async fn get(
     State(shared): State<Arc<Shared>>,
-    Path(name): Path<String>,
-    Parameters(parameters): Parameters<Query>,
+    Name(name): Name,
+    RawQuery(text): RawQuery,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let format = row_format(&headers)?;
     let replica = shared.replica()?.clone();
-    let query = prepare(&replica, name, parameters.args.as_deref())?;
+    let query = QueryString::parse(text.as_deref(), &["args"])?.prepare(&replica, name)?;
     let answer = tokio::task::spawn_blocking(move || replica.rows(&query).map(|rows| write(format, &rows)));
     match answer.await {
         Ok(answer) => Ok(answer?),
         Err(_) => Err(ApiError::new(ErrorCode::Internal, "computing the rows failed; see the server's log")),
     }
-}
-
-/// A named query with arguments as they stand in a query string.
-pub(super) fn prepare(
-    replica: &Replica,
-    name: String,
-    args: Option<&str>,
-) -> Result<PreparedQuery, ApiError> {
-    let request = QueryRequest { source: QuerySource::Name(name), args: arguments(args)? };
-    check_args(request.args.keys()).map_err(|(code, text)| ApiError::new(code, text))?;
-    Ok(replica.prepare(&request, &Map::new())?)
 }
 
 fn write(format: RowFormat, rows: &Rows) -> Response {
@@ -77,8 +60,8 @@ mod tests {
     async fn rows_are_written_in_both_formats() {
         let rows = Rows { cv: Cv(4), rows: vec![json!({"b": 1, "a": "x\ny"}), json!({"b": 2, "a": null})] };
         for (format, content_type, body) in [
-            (RowFormat::Json, "application/json", r#"{"cv":4,"rows":[{"a":"x\ny","b":1},{"a":null,"b":2}]}"#),
-            (RowFormat::Ndjson, "application/x-ndjson", "{\"a\":\"x\\ny\",\"b\":1}\n{\"a\":null,\"b\":2}\n"),
+            (RowFormat::Json, "application/json", r#"{"cv":4,"rows":[{"b":1,"a":"x\ny"},{"b":2,"a":null}]}"#),
+            (RowFormat::Ndjson, "application/x-ndjson", "{\"b\":1,\"a\":\"x\\ny\"}\n{\"b\":2,\"a\":null}\n"),
         ] {
             let response = write(format, &rows);
             assert_eq!(response.headers()["tidegate-cv"], "4");

@@ -1,6 +1,9 @@
 //! A request's body as it streams in: decoded, and with its pauses bounded.
 
-use super::{encoding::Decoder, error::ApiError};
+use super::{
+    encoding::{Decoder, compression_of},
+    error::ApiError,
+};
 use crate::state::Shared;
 use axum::{
     body::{Body, BodyDataStream},
@@ -22,6 +25,8 @@ pub struct Source {
     stream: Option<BodyDataStream>,
     decoder: Option<Decoder>,
     ready: Option<Bytes>,
+    /// Whether nothing was read yet.
+    at_start: bool,
     idle_max: Duration,
     decoded_max: usize,
 }
@@ -57,6 +62,7 @@ impl Source {
             stream: Some(body.into_data_stream()),
             decoder: Some(decoder),
             ready: None,
+            at_start: true,
             idle_max: shared.config.server.body_idle_timeout_ms,
             decoded_max: shared.config.limits.line_bytes_max,
         }
@@ -69,6 +75,7 @@ impl Source {
             stream: None,
             decoder: None,
             ready: Some(body.into()),
+            at_start: false,
             idle_max: Duration::ZERO,
             decoded_max: 0,
         }
@@ -91,7 +98,19 @@ impl Source {
             }),
             Ok(Some(Err(error))) => Err(SourceFault::bad(format!("the body ended early: {error}"))),
             Ok(Some(Ok(bytes))) => match &mut self.decoder {
-                None | Some(Decoder::Identity) => Ok(Some(bytes)),
+                None | Some(Decoder::Identity) => match compression_of(&bytes) {
+                    Some(name) if std::mem::take(&mut self.at_start) => Err(SourceFault {
+                        code: ErrorCode::BadMessage,
+                        message: format!(
+                            "the body looks {name}-compressed; add the header Content-Encoding: {name}"
+                        ),
+                        status: Some(StatusCode::UNSUPPORTED_MEDIA_TYPE),
+                    }),
+                    _ => {
+                        self.at_start = false;
+                        Ok(Some(bytes))
+                    }
+                },
                 Some(decoder) => {
                     let (mut out, max) = (Vec::new(), self.decoded_max);
                     decoder.decode(&bytes, |part| {

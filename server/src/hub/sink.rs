@@ -1,6 +1,7 @@
 //! The hub's side of the drain. Runs on the drain's thread and never waits.
 
 use super::{Frame, FrameKind, Hub, Outbox, Pushed, Share};
+use crate::metrics::cause_name;
 use bytes::Bytes;
 use smallvec::SmallVec;
 use std::{sync::Arc, time::Instant};
@@ -133,7 +134,7 @@ impl Sink for HubSink {
         tracing::warn!(
             query = query.0,
             binding = binding.map(|binding| binding.0),
-            cause = ?fault.cause,
+            cause = cause_name(fault.cause),
             message = fault.message,
             "query faulted"
         );

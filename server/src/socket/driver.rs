@@ -16,6 +16,7 @@ use axum::extract::ws::{Message, WebSocket};
 use futures_util::{Stream, StreamExt as _};
 use serde_json::{Map, Value as Json};
 use std::{
+    future,
     sync::{Arc, LazyLock},
     time::{Duration, Instant},
 };
@@ -50,7 +51,7 @@ pub async fn run(socket: WebSocket, registration: Registration, replica: Replica
         session,
         shared: Arc::clone(&shared),
     };
-    driver.converse(&mut stream).await;
+    let is_readable = driver.converse(&mut stream).await;
     // Whatever ended the conversation, the writer ends now; only the first close counts.
     driver.outbox.close(None, close_code::AWAY, "");
     let outbox = Arc::clone(&driver.outbox);
@@ -58,7 +59,13 @@ pub async fn run(socket: WebSocket, registration: Registration, replica: Replica
     // The peer gets time to read the last messages and to answer the close frame. Reading on matters: to close a
     // socket with unread input resets it, which would destroy what the peer has not read yet.
     let lingering = async {
-        let read_on = async { while let Some(Ok(_)) = stream.next().await {} };
+        let read_on = async {
+            while let Some(Ok(_)) = stream.next().await {}
+            if !is_readable {
+                // What is left of a broken frame cannot be read past, so the socket just stays open for a while.
+                future::pending::<()>().await;
+            }
+        };
         tokio::join!(read_on, async { (&mut writer).await.ok() });
     };
     if tokio::time::timeout(shared.config.server.close_timeout_ms, lingering).await.is_err()
@@ -91,23 +98,32 @@ struct Driver {
 }
 
 impl Driver {
-    /// Reads until the session, the outbox or the socket closes.
-    async fn converse(&mut self, stream: &mut (impl Stream<Item = Result<Message, axum::Error>> + Unpin)) {
+    /// Reads until the session, the outbox or the socket closes. Whether the stream can be read further.
+    async fn converse(
+        &mut self,
+        stream: &mut (impl Stream<Item = Result<Message, axum::Error>> + Unpin),
+    ) -> bool {
+        let mut is_readable = true;
         let outbox = Arc::clone(&self.outbox);
         while !self.session.is_closed() {
             let tick = tokio::time::sleep_until(shared_tick(self.session.next_tick()).into());
             let effects = tokio::select! {
                 biased;
-                () = outbox.closing() => return,
+                () = outbox.closing() => return is_readable,
                 message = stream.next() => {
                     self.session.heard(Instant::now());
                     match message {
-                        None | Some(Ok(Message::Close(_))) => return,
-                        Some(Err(error)) if is_too_large(&error) => self.session.too_large(),
-                        Some(Err(error)) => match protocol_violation(&error) {
-                            Some(why) => self.session.undecodable(why),
-                            None => return,
-                        },
+                        None | Some(Ok(Message::Close(_))) => return is_readable,
+                        Some(Err(error)) => {
+                            is_readable = false;
+                            if is_too_large(&error) {
+                                self.session.too_large()
+                            } else if let Some(why) = protocol_violation(&error) {
+                                self.session.undecodable(why)
+                            } else {
+                                return true;
+                            }
+                        }
                         Some(Ok(message)) => {
                             self.receive(message).await;
                             continue;
@@ -118,6 +134,7 @@ impl Driver {
             };
             self.carry_out(effects).await;
         }
+        is_readable
     }
 
     async fn receive(&mut self, message: Message) {

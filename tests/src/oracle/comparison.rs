@@ -28,7 +28,11 @@ pub(super) fn compare(left: &Cell, right: &Cell) -> Ordering {
         (Cell::Timestamptz(left), Cell::Timestamptz(right)) | (Cell::Date(left), Cell::Date(right)) => {
             left.cmp(right)
         }
-        (Cell::Json(left), Cell::Json(right)) => compare_json(left, right),
+        (Cell::Json(left), Cell::Json(right)) => {
+            // A document that is an empty array is below all others.
+            let is_empty = |document: &Value| document.as_array().is_some_and(Vec::is_empty);
+            is_empty(right).cmp(&is_empty(left)).then_with(|| compare_json(left, right))
+        }
         _ => panic!("no order between {left:?} and {right:?}"),
     }
 }

@@ -178,7 +178,7 @@ impl Model {
             (5, Some(row), _) => json!({"update": name, "key": key_of(table, &row), "set": {"nowhere": 1}}),
             (6, Some(row), _) => {
                 let key = key_of(table, &row);
-                let (column, value) = key.iter().next().expect("a key has columns");
+                let (column, value) = key.iter().min_by_key(|(name, _)| *name).expect("a key has columns");
                 json!({"update": name, "key": key, "set": {column: value}})
             }
             (7, _, Some(key)) => {
@@ -193,8 +193,11 @@ impl Model {
     }
 }
 
+/// The same for equal keys, and in one order whatever the order of the columns: rows are drawn by it.
 fn text(key: &Row) -> String {
-    json!(key).to_string()
+    let mut key = json!(key);
+    key.sort_all_objects();
+    key.to_string()
 }
 
 fn key_of(table: &Table, row: &Row) -> Row {

@@ -74,8 +74,11 @@ impl Template {
                     args.insert(name.clone(), filling);
                     return json!({ "param": name });
                 }
-                let filled =
-                    fields.iter().map(|(name, value)| (name.clone(), self.filled(value, model, rng, args)));
+                // Which hole draws first is part of what a seed means.
+                let mut fields: Vec<_> = fields.iter().collect();
+                fields.sort_unstable_by_key(|(name, _)| *name);
+                let filled = fields.into_iter();
+                let filled = filled.map(|(name, value)| (name.clone(), self.filled(value, model, rng, args)));
                 Value::Object(filled.collect())
             }
             Value::Array(items) => items.iter().map(|item| self.filled(item, model, rng, args)).collect(),

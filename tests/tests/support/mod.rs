@@ -3,6 +3,7 @@
 pub(crate) mod binary;
 pub(crate) mod counters;
 pub(crate) mod engine;
+pub(crate) mod expression;
 pub(crate) mod http;
 pub(crate) mod laws;
 pub(crate) mod live;

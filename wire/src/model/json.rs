@@ -1,11 +1,49 @@
-//! The order of JSON documents, PostgreSQL's `jsonb`: Object > Array > Boolean > Number > String > Null; more
-//! members are greater; keys compare by length, then bytes; numbers by value; text bytewise.
+//! JSON documents: their canonical text, what is wrong with one, and their order.
+//!
+//! The order is that of PostgreSQL's `jsonb`: Object > Array > Boolean > Number > String > Null; more members are
+//! greater; keys compare by length, then bytes; numbers by value; text bytewise. A document that is an empty array is the
+//! least, below null.
 
 use super::numeric::Numeric;
+use serde::{Serialize, Serializer};
 use serde_json::Value as Json;
 
+/// What is wrong with a JSON text and where. The line is named only in a text of several: whoever reads a stream of
+/// lines names them itself, and two numbers would be one too many.
+#[must_use]
+pub fn json_fault(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    match text.rsplit_once(" at line 1 column ") {
+        Some((what, column)) if error.line() == 1 => format!("{what} at column {column}"),
+        _ => text,
+    }
+}
+
+/// The text of a document as a `json` value holds it: compact, members in key order whatever order they came in, so
+/// that documents that are equal but for that have one text.
+pub(crate) fn canonical_text(json: &Json) -> String {
+    serde_json::to_string(&Sorted(json)).expect("JSON serializes")
+}
+
+/// Serializes a document with its members in key order.
+struct Sorted<'a>(&'a Json);
+
+impl Serialize for Sorted<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            Json::Array(items) => serializer.collect_seq(items.iter().map(Sorted)),
+            Json::Object(members) => {
+                let mut members: Vec<_> = members.iter().collect();
+                members.sort_unstable_by_key(|(name, _)| *name);
+                serializer.collect_map(members.into_iter().map(|(name, value)| (name, Sorted(value))))
+            }
+            leaf => leaf.serialize(serializer),
+        }
+    }
+}
+
 /// Appends an encoding of a JSON document whose bytewise order is its order as a value, equal for equal documents.
-pub(crate) fn encode_ordered(json: &Json, out: &mut Vec<u8>) {
+fn encode_ordered(json: &Json, out: &mut Vec<u8>) {
     match json {
         Json::Null => out.push(1),
         Json::String(text) => {
@@ -55,8 +93,31 @@ fn encode_text(text: &str, out: &mut Vec<u8>) {
 /// The ordered encoding of a document given as text; text that does not parse orders first.
 pub(crate) fn ordered_bytes(text: &str) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len() + 8);
-    if let Ok(json) = serde_json::from_str::<Json>(text) {
-        encode_ordered(&json, &mut out);
+    match serde_json::from_str::<Json>(text) {
+        Ok(Json::Array(items)) if items.is_empty() => out.push(0),
+        Ok(json) => encode_ordered(&json, &mut out),
+        Err(_) => {}
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fault_names_the_line_only_among_several() {
+        let fault = |text: &str| json_fault(&serde_json::from_str::<Json>(text).expect_err("not JSON"));
+        assert_eq!(fault("[1,]"), "trailing comma at column 4");
+        assert_eq!(fault("[1,\n2,]"), "trailing comma at line 2 column 3");
+    }
+
+    #[test]
+    fn the_canonical_text_does_not_depend_on_the_order_of_members() {
+        let text = |text: &str| canonical_text(&serde_json::from_str(text).expect("JSON"));
+        let one = text(r#"{"b":[{"d":1,"c":[ ]}],"a":{"y":null,"x":"é\n"}, "ab":1.0}"#);
+        assert_eq!(one, r#"{"a":{"x":"é\n","y":null},"ab":1.0,"b":[{"c":[],"d":1}]}"#);
+        assert_eq!(one, text(r#"{"ab":1.0,"a":{"x":"é\n","y":null},"b":[{"c":[],"d":1}]}"#));
+        assert_eq!(ordered_bytes(r#"{"a":1,"b":2}"#), ordered_bytes(r#"{"b":2,"a":1}"#));
+    }
 }

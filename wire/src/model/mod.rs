@@ -16,6 +16,7 @@ pub mod value;
 
 pub use column_type::ColumnType;
 pub use ids::{Cv, Epoch, Fingerprint, PlaceMask, Seq, SubId};
+pub use json::json_fault;
 pub use key::{Direction, Nulls, Order};
 pub use layout::{Layout, OrderColumn, PlaceLayout, TableLayout};
 pub use numeric::Numeric;

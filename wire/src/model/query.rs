@@ -104,6 +104,26 @@ impl Query {
     }
 }
 
+impl Query {
+    /// Whether a parameter occurs anywhere in the query.
+    #[must_use]
+    pub fn has_parameter(&self, name: &str) -> bool {
+        self.filter.as_ref().is_some_and(|filter| filter.has_parameter(name))
+            || self.related.iter().any(|related| related.query.has_parameter(name))
+    }
+}
+
+impl Expr {
+    fn has_parameter(&self, name: &str) -> bool {
+        match self {
+            Self::Literal(_) | Self::Column(_) => false,
+            Self::Param(param) => param == name,
+            Self::Op(_, args) => args.iter().any(|arg| arg.has_parameter(name)),
+            Self::Exists(exists) => exists.query.has_parameter(name),
+        }
+    }
+}
+
 type Parsed<T> = Result<T, QueryParseError>;
 
 struct Parser {
@@ -211,7 +231,7 @@ impl Parser {
     }
 
     fn order_term(&mut self, json: &Json) -> Parsed<OrderTerm> {
-        const FORM: &str = "an order is [column, \"asc\"|\"desc\"] or [column, \"asc\"|\"desc\", \"nulls first\"|\"nulls last\"]";
+        const FORM: &str = "a term of order_by is [\"id\"], [\"id\", \"asc\"|\"desc\"] or [\"id\", \"asc\"|\"desc\", \"nulls first\"|\"nulls last\"]";
         let texts: Option<Vec<&str>> =
             json.as_array().and_then(|items| items.iter().map(Json::as_str).collect());
         let Some(([column], rest)) = texts.as_deref().and_then(|texts| texts.split_first_chunk()) else {
@@ -333,6 +353,20 @@ mod tests {
     use serde_json::json;
 
     #[test]
+    fn parameters_are_found_wherever_they_stand() {
+        let param = |name: &str| json!({"op":"=","args":[{"col":"id"},{"param":name}]});
+        let query = Query::from_json(&json!({
+            "table": "t",
+            "where": {"op":"or","args":[param("a"), {"exists":{"on":[["id","id"]],"query":{"table":"u","where":param("b")}}}]},
+            "related": [{"as":"r","on":[["id","id"]],"query":{"table":"u","where":{"op":"not","args":[param("c")]}}}],
+        }))
+        .expect("a query");
+        for (name, there) in [("a", true), ("b", true), ("c", true), ("id", false), ("r", false)] {
+            assert_eq!(query.has_parameter(name), there, "{name}");
+        }
+    }
+
+    #[test]
     fn errors_name_the_place() {
         let parse = |json| Query::from_json(&json).expect_err("refused");
         assert_eq!(parse(json!({})).path, "query");
@@ -344,6 +378,8 @@ mod tests {
         assert_eq!(error.path, "query.where.args[1]");
         assert!(parse(json!({"table":"t","limits":3})).message.contains("\"limits\""));
         assert_eq!(parse(json!({"table":"t","limit":-1})).path, "query.limit");
+        let error = parse(json!({"table":"t","order_by":["a"]}));
+        assert!(error.path == "query.order_by[0]" && error.message.contains("[\"id\"],"), "{error}");
         assert_eq!(parse(json!({"table":"t","order_by":[["a","up"]]})).path, "query.order_by[0]");
     }
 

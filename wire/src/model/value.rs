@@ -164,7 +164,7 @@ impl Value {
             (ColumnType::Numeric, Json::Number(n)) => {
                 Self::Numeric(Arc::new(n.to_string().parse().map_err(|_| fail("numeric (a decimal)"))?))
             }
-            (ColumnType::Json, json) => Self::Json(json.to_string().into()),
+            (ColumnType::Json, json) => Self::Json(json::canonical_text(json).into()),
             (ColumnType::Text, Json::String(_)) => return Err(fail("text without a NUL character")),
             (ty, _) => return Err(fail(ty.name())),
         })

@@ -7,7 +7,7 @@ pub mod websocket;
 use bytes::Bytes;
 use futures_util::{Sink, Stream, future::BoxFuture};
 use std::pin::Pin;
-use tidegate_wire::codec::Codec;
+use tidegate_wire::{codec::Codec, protocol::ErrorCode};
 
 /// One WebSocket message.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,9 +42,19 @@ pub enum TransportError {
     /// The socket failed.
     #[error("{0}")]
     Io(std::sync::Arc<std::io::Error>),
-    /// The WebSocket protocol failed, or the server answered the handshake with something else.
+    /// The WebSocket protocol failed.
     #[error("{0}")]
     WebSocket(String),
+    /// The server answered the handshake with an HTTP error.
+    #[error("the server answered {status}: {message}")]
+    Http {
+        /// The status.
+        status: u16,
+        /// The protocol's code, when the answer has one.
+        code: Option<ErrorCode>,
+        /// The server's reason, or what there is of the answer.
+        message: String,
+    },
     /// There is nobody at the other end.
     #[error("the connection is closed")]
     Closed,

@@ -3,6 +3,7 @@
 use super::{Frame, FrameSink, FrameStream, Transport, TransportError};
 use bytes::Bytes;
 use futures_util::{SinkExt, StreamExt, future, future::BoxFuture};
+use serde_json::Value as Json;
 use std::sync::Arc;
 use tidegate_wire::codec::Codec;
 use tokio_tungstenite::{
@@ -10,7 +11,7 @@ use tokio_tungstenite::{
     tungstenite::{
         self, Message, Utf8Bytes,
         client::IntoClientRequest,
-        http::{HeaderValue, header::SEC_WEBSOCKET_PROTOCOL},
+        http::{self, HeaderValue, header::SEC_WEBSOCKET_PROTOCOL},
         protocol::WebSocketConfig,
     },
 };
@@ -65,12 +66,49 @@ fn frame(message: Message) -> Frame {
     }
 }
 
+/// An HTTP answer in place of the upgrade. The server's own have their reason in the body; of what a proxy says, only
+/// the status is of use.
+fn refusal(response: http::Response<Option<Vec<u8>>>) -> TransportError {
+    let status = response.status();
+    let body: Json = serde_json::from_slice(&response.into_body().unwrap_or_default()).unwrap_or_default();
+    let error = &body["error"];
+    let code = serde_json::from_value(error["code"].clone()).ok();
+    let reason = error["message"].as_str().or(status.canonical_reason());
+    let message = reason.unwrap_or("no reason given").to_owned();
+    TransportError::Http { status: status.as_u16(), code, message }
+}
+
 impl From<tungstenite::Error> for TransportError {
     fn from(error: tungstenite::Error) -> Self {
         match error {
             tungstenite::Error::Io(error) => Self::Io(Arc::new(error)),
             tungstenite::Error::ConnectionClosed | tungstenite::Error::AlreadyClosed => Self::Closed,
+            tungstenite::Error::Http(response) => refusal(*response),
             other => Self::WebSocket(other.to_string()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tidegate_wire::protocol::ErrorCode;
+
+    #[test]
+    fn an_answer_in_place_of_the_upgrade_says_why() {
+        let read = |status: u16, body: Option<&str>| {
+            let response = http::Response::builder().status(status).body(body.map(|body| body.into()));
+            match refusal(response.expect("an answer")) {
+                TransportError::Http { status, code, message } => (status, code, message),
+                other => panic!("{other}"),
+            }
+        };
+        let body = r#"{"error":{"code":"not_ready","message":"the log is being replayed","more":1}}"#;
+        assert_eq!(
+            read(503, Some(body)),
+            (503, Some(ErrorCode::NotReady), "the log is being replayed".to_owned())
+        );
+        assert_eq!(read(502, Some("<html>")), (502, None, "Bad Gateway".to_owned()));
+        assert_eq!(read(404, None), (404, None, "Not Found".to_owned()));
     }
 }

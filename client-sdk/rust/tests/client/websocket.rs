@@ -3,12 +3,15 @@
 use crate::server::{issues, within};
 use futures_util::{SinkExt, StreamExt};
 use serde_json::{Value as Json, json};
-use tidegate_client::{Client, ClientOptions, Codec, ConnectError, Query};
+use tidegate_client::{Client, ClientOptions, Codec, ConnectError, ErrorCode, Query};
 use tidegate_wire::{
     model::Layout,
     protocol::{ClientMessage, ServerMessage},
 };
-use tokio::net::{TcpListener, TcpStream};
+use tokio::{
+    io::AsyncWriteExt as _,
+    net::{TcpListener, TcpStream},
+};
 use tokio_tungstenite::{
     WebSocketStream, accept_hdr_async,
     tungstenite::{
@@ -130,4 +133,19 @@ async fn nobody_there_is_an_error_of_connect() {
     let error = Client::connect(&url).await.expect_err("nobody listens");
     assert!(matches!(error, ConnectError::Transport(_)), "{error:?}");
     assert!(matches!(Client::connect("localhost").await, Err(ConnectError::Url { .. })));
+}
+
+#[tokio::test]
+async fn a_refused_handshake_gives_the_servers_reason() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("binds");
+    let url = format!("http://{}", listener.local_addr().expect("an address"));
+    let connecting = tokio::spawn(async move { Client::connect(&url).await });
+    let (mut stream, _) = within(listener.accept()).await.expect("accepts");
+    let body = r#"{"error":{"code":"not_ready","message":"the log is being replayed"}}"#;
+    let head = "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\ncontent-length:";
+    let answer = format!("{head} {}\r\n\r\n{body}", body.len());
+    stream.write_all(answer.as_bytes()).await.expect("writes");
+    let error = within(connecting).await.expect("no panic").expect_err("refused");
+    let ConnectError::Refused { code, message } = error else { panic!("{error}") };
+    assert_eq!((code, message.as_str()), (ErrorCode::NotReady, "the log is being replayed"));
 }

@@ -219,6 +219,10 @@ pub(in super::super) fn parse_moment(text: &str, format: &str) -> Result<i64, Ev
             Item::Pattern { name, fill, .. } => (*name, *fill),
         };
         rest = rest.trim_start();
+        // What the text does not reach keeps its default.
+        if rest.is_empty() {
+            break;
+        }
         // Digits that stand together are told apart by the patterns' widths.
         let followed = matches!(items.get(index + 1), Some(Item::Pattern { .. }));
         let mut number = |width: usize| -> Result<(i64, usize), EvalError> {

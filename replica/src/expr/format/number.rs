@@ -132,9 +132,14 @@ pub(in super::super) fn number_text(
 ) -> Result<String, EvalError> {
     let format = Format::parse(format)?;
     let number = number(format.after)?;
-    let overflow = number.whole.len() > format.before && !(number.whole == "0" && format.before == 0);
-    // Without a zero in the format a number below one shows no zero before the point.
-    let hides_zero = number.whole == "0" && format.after > 0 && format.zero_from.is_none();
+    let overflow = number.whole.len() > format.before;
+    let last_shown = if format.fill {
+        format.after
+    } else {
+        number.fraction.trim_end_matches('0').len().max(format.zero_to)
+    };
+    // Without a zero in the format a number below one shows no zero before the point, if it shows something behind it.
+    let hides_zero = number.whole == "0" && format.after > 0 && format.zero_from.is_none() && last_shown > 0;
     let digits_from = if overflow {
         0
     } else if hides_zero {
@@ -143,16 +148,8 @@ pub(in super::super) fn number_text(
         format.before.saturating_sub(number.whole.len())
     };
     let shown_from = format.zero_from.map_or(digits_from, |zero| zero.min(digits_from));
-    let has_sign = format.has(Item::Sign)
-        || format.has(Item::Minus)
-        || format.has(Item::SignHere)
-        || format.has(Item::Plus);
+    let has_sign = format.has(Item::Sign) || format.has(Item::Minus) || format.has(Item::SignHere);
     let own_sign = !has_sign;
-    let last_shown = if format.fill {
-        format.after
-    } else {
-        number.fraction.trim_end_matches('0').len().max(format.zero_to)
-    };
     let digits: Vec<char> = number.whole.chars().collect();
     let first_digit = format.items.iter().position(|item| matches!(item, Item::Digit(_)));
     let leading_sign = format
@@ -211,9 +208,11 @@ pub(in super::super) fn number_text(
                 position += 1;
             }
             Item::Point => {
-                write_sign(&mut out);
                 in_fraction = true;
-                out.push('.');
+                if format.after > 0 || overflow {
+                    write_sign(&mut out);
+                    out.push('.');
+                }
             }
             Item::Group => {
                 if position > shown_from {

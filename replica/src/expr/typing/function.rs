@@ -92,6 +92,7 @@ const OVERLOADS: &[Overload] = &[
     ("date_trunc", &[TEXT, TIMESTAMPTZ], TIMESTAMPTZ, Function::TruncateMoment),
     ("date_trunc", &[TEXT, Interval], Interval, Function::TruncateInterval),
     ("date_part", &[TEXT, TIMESTAMPTZ], FLOAT8, Function::PartOfMoment),
+    ("date_part", &[TEXT, DATE], FLOAT8, Function::PartOfMoment),
     ("date_part", &[TEXT, Interval], FLOAT8, Function::PartOfInterval),
     ("make_date", &[INT8, INT8, INT8], DATE, Function::MakeDate),
     ("to_timestamp", &[FLOAT8], TIMESTAMPTZ, Function::MomentOfEpoch),

@@ -4,7 +4,7 @@ use super::{
     BOOL, BYTEA, DATE, FLOAT8, INT8, JSON, NUMERIC, Operand, TEXT, TIMESTAMPTZ, Type, Typed, TypingError,
     called, cast, fold, predicate,
 };
-use crate::expr::{Compare, Condition, Function, Scalar, scalar::Arithmetic};
+use crate::expr::{Compare, Condition, Function, Scalar, json_path, scalar::Arithmetic};
 
 /// Applies a binary operator, given in lower case.
 ///
@@ -53,6 +53,12 @@ pub fn binary(op: &str, left: Operand, right: Operand) -> Result<Typed, TypingEr
             } else {
                 called(Function::JsonMemberText, vec![json, key.scalar], TEXT)
             }
+        }
+        "#>" | "#>>"
+            if let Operand::Unknown(Some(path)) = &right
+                && let Err(error) = json_path::array_items(path) =>
+        {
+            return Err(TypingError::Mismatch(error.to_string()));
         }
         "#>" => document_function(Function::JsonPath, left, right, TEXT, JSON)?,
         "#>>" => document_function(Function::JsonPathText, left, right, TEXT, TEXT)?,

@@ -1,7 +1,7 @@
 //! Predicates with a syntax of their own, `case`, and the common type of several operands.
 
 use super::{BOOL, FLOAT8, NUMERIC, Operand, TEXT, Type, Typed, TypingError, binary, called, fold, operator};
-use crate::expr::{Condition, Function, Pattern, Regex, Scalar};
+use crate::expr::{Condition, EvalError, Function, Pattern, Regex, Scalar};
 use tidegate_wire::model::Value;
 
 /// `value like pattern [escape …]`; `fold_case` makes it `ilike`.
@@ -32,10 +32,14 @@ pub fn like(
 pub(super) fn regex(value: Operand, pattern: Operand, fold_case: bool) -> Result<Typed, TypingError> {
     let (value, pattern) = (value.settle_as(TEXT)?.scalar, pattern.settle_as(TEXT)?.scalar);
     if let Scalar::Constant(Value::Text(text)) = &pattern {
-        return match Regex::compile(text, fold_case) {
-            Ok(regex) => Ok(Typed::of(Condition::Regex(value, regex))),
-            Err(error) => Err(TypingError::Unsupported(error.to_string())),
-        };
+        match Regex::compile(text, fold_case) {
+            Ok(regex) => return Ok(Typed::of(Condition::Regex(value, regex))),
+            Err(error @ EvalError::RegexFeature(_)) => {
+                return Err(TypingError::Unsupported(error.to_string()));
+            }
+            // What is no regular expression at all faults the query when a row meets it.
+            Err(_) => {}
+        }
     }
     Ok(Typed::of(Condition::RegexComputed(value, pattern, fold_case)))
 }
@@ -84,6 +88,8 @@ pub fn case(
     branches: Vec<(Operand, Operand)>,
     otherwise: Option<Operand>,
 ) -> Result<Typed, TypingError> {
+    // A literal that is the operand is text, whatever it is compared with.
+    let operand = operand.map(|operand| Operand::Typed(operand.settle()));
     let (mut conditions, mut results) =
         (Vec::with_capacity(branches.len()), Vec::with_capacity(branches.len() + 1));
     for (when, then) in branches {

@@ -11,7 +11,7 @@ pub mod sends;
 pub mod stream;
 pub mod subscribers;
 
-use super::{Failure, client::Target, query_text, serve};
+use super::{Failure, client::Target, finish_with, query_text, serve};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use latency::Latencies;
@@ -49,7 +49,7 @@ const REQUEST_BYTES_MAX: usize = 4 << 20;
 /// include the time a request's other commits take.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  tidegate replay week.ndjson.gz --speed 600      600 times faster than recorded\n  tidegate replay week.ndjson.gz --rate 5000      5,000 commits a second\n  tidegate replay week.ndjson.gz --rate 500 --watch '{\"table\":\"flights\"}' --subscribers 1000 --json"
+    after_help = "Examples, with the week of flights that is in the repository, each against a new `tidegate serve --data-dir \"\"`:\n  tidegate replay server/assets/demo/week.commits.ndjson.gz --speed 3600      an hour in a second\n  tidegate replay server/assets/demo/week.commits.ndjson.gz --rate 5000       5,000 commits a second\n  tidegate replay server/assets/demo/week.commits.ndjson.gz --rate 500 --subscribers 100 \\\n    --watch '{\"table\":\"weather\",\"order_by\":[[\"hour\",\"desc\"]],\"limit\":3}'\n\nA commit is refused when its rows are there already, so a stream wants a server without them: an empty --data-dir."
 )]
 pub struct Arguments {
     /// The server.
@@ -81,7 +81,7 @@ pub struct Arguments {
 impl Arguments {
     fn watched(&self) -> Result<Option<(Query, usize)>, Failure> {
         let query = match (&self.watch, &self.watch_query, self.subscribers) {
-            (Some(text), _, _) => query_text::parse(text, "--watch")?,
+            (Some(text), _, _) => query_text::of_argument(text, "--watch")?,
             (None, Some(path), _) => query_text::read(path)?,
             (None, None, None) => return Ok(None),
             (None, None, Some(_)) => {
@@ -100,7 +100,7 @@ impl Arguments {
 /// its connection.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let watched = arguments.watched()?;
-    let mut poster = Poster::new(&arguments.target.url, &arguments.file)?;
+    let mut poster = Poster::new(arguments.target.url.clone(), &arguments.file);
     let mut lines = Lines::open(&arguments.file)?;
     let base = match lines.next_if(|line| matches!(line.kind, LineKind::Tables))? {
         // Subscribers need the tables.
@@ -131,11 +131,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             finished.lost
         }
     };
-    if arguments.json {
-        println!("{}", report.json());
-    } else {
-        print!("{}", report.text());
-    }
+    finish_with(&if arguments.json { format!("{}\n", report.json()) } else { report.text() })?;
     match lost.first() {
         None => Ok(()),
         Some(why) => Err(Failure::Failed(format!(
@@ -156,7 +152,8 @@ fn replay(
     let behind = Latencies::new();
     let mut report = Report { cv: sends.newest(), ..Report::default() };
     let started = Instant::now();
-    while let Some(first) = lines.next_if(|_| true)? {
+    while let Some(first) = lines.next_if(|_| true).map_err(|fault| after(&report, fault))? {
+        let mut fault = None;
         let due = pace.due(&first);
         std::thread::sleep(due.saturating_duration_since(Instant::now()));
         let now = Instant::now();
@@ -164,10 +161,19 @@ fn replay(
         let mut dues = vec![due];
         let mut request = vec![first];
         while request.len() < REQUEST_COMMITS_MAX && bytes < REQUEST_BYTES_MAX {
-            let Some(line) = lines.next_if(|line| pace.peek(line) <= now)? else { break };
-            dues.push(pace.due(&line));
-            bytes += line.text.len();
-            request.push(line);
+            match lines.next_if(|line| pace.peek(line) <= now) {
+                Ok(Some(line)) => {
+                    dues.push(pace.due(&line));
+                    bytes += line.text.len();
+                    request.push(line);
+                }
+                Ok(None) => break,
+                // What comes before the fault is applied first.
+                Err(error) => {
+                    fault = Some(error);
+                    break;
+                }
+            }
         }
         let sent_at = sends.sending(request.len());
         for due in dues {
@@ -188,6 +194,9 @@ fn replay(
         }
         bar.set_position(request.last().map_or(0, |line: &Line| line.bytes_read));
         bar.set_message(report.commits.to_string());
+        if let Some(fault) = fault {
+            return Err(after(&report, fault));
+        }
     }
     report.duration = started.elapsed();
     report.behind = (arguments.rate.is_some() || arguments.speed.is_some()).then(|| behind.summary());
@@ -195,10 +204,21 @@ fn replay(
     Ok(report)
 }
 
+/// A fault of the file, with how far the replay came before it.
+fn after(report: &Report, fault: Failure) -> Failure {
+    let Failure::Failed(text) = fault else { return fault };
+    Failure::Failed(match report.commits {
+        0 => format!("{text}; no commit was applied"),
+        1 => format!("{text}; the 1 commit before it is applied (commit version {})", report.cv),
+        count => format!("{text}; the {count} commits before it are applied (commit version {})", report.cv),
+    })
+}
+
 fn progress_bar(bytes_total: u64) -> ProgressBar {
     let bar = if io::stderr().is_terminal() { ProgressBar::new(bytes_total) } else { ProgressBar::hidden() };
     let style = "{bar:40} {percent}% of the file, {msg} commits, {elapsed} passed, {eta} left";
     bar.set_style(ProgressStyle::with_template(style).unwrap_or_else(|_| ProgressStyle::default_bar()));
+    bar.set_message("0");
     bar.enable_steady_tick(Duration::from_millis(200));
     bar
 }

@@ -1,16 +1,23 @@
 //! Posts lines to the server, one request at a time.
 
 use super::stream::Line;
-use crate::cli::Failure;
+use crate::cli::{
+    Failure,
+    client::{self, ServerUrl},
+};
 use serde_json::Value;
-use std::{path::Path, path::PathBuf, time::Duration};
-use tidegate_wire::model::Cv;
+use std::path::{Path, PathBuf};
+use tidegate_wire::{model::Cv, protocol::ErrorCode};
 use ureq::Agent;
+
+/// A stream is a whole database's history: it is refused where part of it is there already.
+const CONFLICT_HINT: &str =
+    ". A stream wants a server without its rows: start one with another --data-dir (\"\" is in memory only)";
 
 /// See the module's description.
 pub struct Poster {
     agent: Agent,
-    url: String,
+    url: ServerUrl,
     /// The file the lines come from, for messages.
     file: PathBuf,
     body: Vec<u8>,
@@ -18,23 +25,9 @@ pub struct Poster {
 
 impl Poster {
     /// Posts to a server.
-    ///
-    /// # Errors
-    /// When the address is not one.
-    pub fn new(url: &str, file: &Path) -> Result<Self, Failure> {
-        if !url.starts_with("http://") {
-            return Err(Failure::Usage(format!("--url must start with http://, not {url}")));
-        }
-        let config = Agent::config_builder()
-            .http_status_as_error(false)
-            .timeout_connect(Some(Duration::from_secs(5)))
-            .build();
-        Ok(Self {
-            agent: Agent::new_with_config(config),
-            url: url.trim_end_matches('/').to_owned(),
-            file: file.to_owned(),
-            body: Vec::new(),
-        })
+    #[must_use]
+    pub fn new(url: ServerUrl, file: &Path) -> Self {
+        Self { agent: client::agent(None), url, file: file.to_owned(), body: Vec::new() }
     }
 
     /// The server's newest commit version.
@@ -42,7 +35,7 @@ impl Poster {
     /// # Errors
     /// When the server cannot be reached or is not ready.
     pub fn newest_cv(&self) -> Result<Cv, Failure> {
-        let answer = self.agent.get(format!("{}/v1/status", self.url)).call();
+        let answer = self.agent.get(self.url.http("/v1/status")).call();
         self.answer(answer, &[])
     }
 
@@ -56,10 +49,8 @@ impl Poster {
             self.body.extend_from_slice(&line.text);
             self.body.push(b'\n');
         }
-        let request = self
-            .agent
-            .post(format!("{}/v1/commits", self.url))
-            .header("content-type", "application/x-ndjson");
+        let url = self.url.http("/v1/commits");
+        let request = self.agent.post(url).header("content-type", "application/x-ndjson");
         self.answer(request.send(&self.body[..]), lines)
     }
 
@@ -69,10 +60,7 @@ impl Poster {
         lines: &[Line],
     ) -> Result<Cv, Failure> {
         let url = &self.url;
-        let unreachable = |error: ureq::Error| {
-            Failure::Failed(format!("cannot reach {url}: {error}; is the server running? (tidegate serve)"))
-        };
-        let mut response = response.map_err(unreachable)?;
+        let mut response = response.map_err(|error| url.unreachable(&error))?;
         let status = response.status();
         let body: Value = response.body_mut().read_json().map_err(|error| {
             Failure::Failed(format!("{url} answered {status} with what is not JSON: {error}"))
@@ -92,8 +80,9 @@ impl Poster {
             Some((line, number)) => {
                 let message = message.strip_prefix(&format!("line {line}: ")).unwrap_or(message);
                 let file = self.file.display();
+                let hint = if code == ErrorCode::Conflict.name() { CONFLICT_HINT } else { "" };
                 format!(
-                    "{file} line {number} is refused: {message} ({code}); the lines before it are applied, those after it are not"
+                    "{file} line {number} is refused: {message} ({code}); the lines before it are applied, those after it are not{hint}"
                 )
             }
             None => format!("{url} answered {status}: {message} ({code})"),

@@ -5,7 +5,7 @@ use super::{
     latency::{Latencies, Summary},
     sends::Sends,
 };
-use crate::cli::Failure;
+use crate::cli::{Failure, client::ServerUrl};
 use futures_util::{
     SinkExt as _, StreamExt as _,
     stream::{self, TryStreamExt as _},
@@ -132,10 +132,15 @@ impl Subscribers {
     ///
     /// # Errors
     /// When one cannot be connected, or the query is refused.
-    pub async fn connect(url: &str, query: Query, count: usize, sends: Arc<Sends>) -> Result<Self, Failure> {
+    pub async fn connect(
+        url: &ServerUrl,
+        query: Query,
+        count: usize,
+        sends: Arc<Sends>,
+    ) -> Result<Self, Failure> {
         let latencies = Arc::new(Latencies::new());
         let (end, ended) = watch::channel(None);
-        let address = format!("ws{}/v1/sync", url.trim_start_matches("http").trim_end_matches('/'));
+        let address = url.sync();
         let subscribe = query.to_subscribe(WATCHED);
         let (address, subscribe, latencies_of_all) = (&address, &subscribe, &latencies);
         let tasks = stream::iter(0..count)

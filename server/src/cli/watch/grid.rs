@@ -62,7 +62,7 @@ impl Grid {
         let mut cells: Vec<(String, String)> = Vec::new();
         let Value::Object(mut row) = node.to_json() else { return };
         for (name, _) in node.values() {
-            cells.push((name.to_owned(), row.remove(name).as_ref().map(cell).unwrap_or_default()));
+            cells.push((name.to_owned(), row.shift_remove(name).as_ref().map(cell).unwrap_or_default()));
         }
         // What is left is nested.
         cells.extend(row.iter().map(|(name, value)| (name.clone(), cell(value))));

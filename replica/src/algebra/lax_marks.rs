@@ -1,0 +1,45 @@
+//! Marks of which it does not matter whether they are false or NULL: those can be looked up by key.
+
+use super::{Column, flat::Flat, positions::Positions};
+use crate::expr::{Condition, Scalar};
+use std::sync::Arc;
+
+/// A filter below a projection that drops the marks it reads, and for which false does as well as NULL, with marks that
+/// need not tell the two apart: those can be looked up by key.
+pub(super) fn with_lax_marks(input: &Arc<Flat>, columns: &[Column]) -> Arc<Flat> {
+    let Flat::Filter { input: filtered, condition } = &**input else { return Arc::clone(input) };
+    let mut strict = Vec::new();
+    columns.to_vec().read(&mut |position| strict.push(position));
+    strict_columns(condition, false, &mut strict);
+    let relaxed = relax(filtered, &strict);
+    Arc::new(Flat::Filter { input: relaxed, condition: condition.clone() })
+}
+
+fn relax(input: &Arc<Flat>, strict: &[usize]) -> Arc<Flat> {
+    let Flat::Mark { left, right, on, condition, is_two_valued } = &**input else {
+        return Arc::clone(input);
+    };
+    let own = left.types().len();
+    let mut strict = strict.to_vec();
+    // A mark further down is read by this one's comparisons, too.
+    condition.read(&mut |position| strict.push(position));
+    on.iter().for_each(|on| on.left.read(&mut |position| strict.push(position)));
+    Arc::new(Flat::Mark {
+        left: relax(left, &strict),
+        right: Arc::clone(right),
+        on: on.clone(),
+        condition: condition.clone(),
+        is_two_valued: *is_two_valued || !strict.contains(&own),
+    })
+}
+
+/// The columns of a condition that are read otherwise than as truths under AND and OR.
+fn strict_columns(condition: &Condition, inside_not: bool, out: &mut Vec<usize>) {
+    match condition {
+        Condition::And(operands) | Condition::Or(operands) if !inside_not => {
+            operands.iter().for_each(|operand| strict_columns(operand, false, out));
+        }
+        Condition::Truth(Scalar::Column(_)) if !inside_not => {}
+        other => other.read(&mut |position| out.push(position)),
+    }
+}

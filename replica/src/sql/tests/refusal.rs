@@ -1,0 +1,300 @@
+//! What is refused, with the message that says why and where.
+
+use super::refused;
+use crate::query::QueryErrorKind::{BadArgs, BadQuery, TypeMismatch, UnknownColumn, UnknownTable};
+
+#[test]
+fn refusals() {
+    refused(&[
+        (
+            "select a from t where sum(a) > 1",
+            BadQuery,
+            "aggregates are not allowed in where (line 1, column 23)",
+        ),
+        (
+            "select row_number() over () from t where rank() over () > 1",
+            BadQuery,
+            "window functions are not allowed in where (line 1, column 42)",
+        ),
+        ("select sum(sum(a)) from t", BadQuery, "sum stands inside another aggregate (line 1, column 12)"),
+        (
+            "select sum(row_number() over ()) from t",
+            BadQuery,
+            "row_number over a window stands inside another function's arguments (line 1, column 12)",
+        ),
+        (
+            "select id from t t1, t t1",
+            BadQuery,
+            "table name t1 stands in from more than once; give it an alias (line 1, column 22)",
+        ),
+        ("select id from t, u", BadQuery, "column id is ambiguous; name its table (line 1, column 8)"),
+        (
+            "select * from t, u",
+            BadQuery,
+            "two columns of the result are named id; alias one (line 1, column 8)",
+        ),
+        ("select t.zz from t", UnknownColumn, "table t has no column zz (line 1, column 10)"),
+        ("select x from t", UnknownColumn, "unknown column x (line 1, column 8)"),
+        (
+            "select y.id from t",
+            UnknownTable,
+            "no table y in the from clause, of which id would be a column (line 1, column 10)",
+        ),
+        ("select id from z", UnknownTable, "unknown table z (line 1, column 16)"),
+        ("select id from other.t", UnknownTable, "unknown table other.t (line 1, column 16)"),
+        ("select a.* from t", UnknownTable, "no table a in the from clause (line 1, column 8)"),
+        ("select Key from Odd", UnknownTable, "unknown table odd (line 1, column 17)"),
+        (
+            "select a, b from t union select a from t",
+            BadQuery,
+            "the sides of a set operation have 2 and 1 columns (line 1, column 26)",
+        ),
+        (
+            "select a from t union select b from t",
+            TypeMismatch,
+            "types int8 and text cannot be matched (line 1, column 23)",
+        ),
+        (
+            "select id from t order by 3",
+            BadQuery,
+            "order by position 3 is not in the select list (line 1, column 27)",
+        ),
+        (
+            "select id from t group by 'x'",
+            BadQuery,
+            "a constant in group by is not a position (line 1, column 27)",
+        ),
+        (
+            "select b from t group by a",
+            BadQuery,
+            "column b must be in group by or in an aggregate (line 1, column 8)",
+        ),
+        (
+            "select a from t having a > 1",
+            BadQuery,
+            "column a must be in group by or in an aggregate (line 1, column 24)",
+        ),
+        (
+            "select b, (select count(*) from u where u.t_id = t.a) as n from t group by b",
+            BadQuery,
+            "column a must be in group by or in an aggregate (line 1, column 12)",
+        ),
+        (
+            "with recursive w as (select 1) select * from w",
+            BadQuery,
+            "with recursive is not supported (line 1, column 1)",
+        ),
+        (
+            "with w as (select 1), w as (select 2) select * from w",
+            BadQuery,
+            "with names w more than once (line 1, column 23)",
+        ),
+        (
+            "select id from t where a similar to 'x'",
+            BadQuery,
+            "similar to is not supported (line 1, column 24)",
+        ),
+        ("insert into t values (1)", BadQuery, "only select is a query (line 1, column 1)"),
+        ("select 1; select 2", BadQuery, "the text has more than one statement (line 1, column 1)"),
+        ("select", BadQuery, "the result has no columns"),
+        ("selec 1", BadQuery, "expected an SQL statement, found selec (line 1, column 1)"),
+        ("select 'abc", BadQuery, "unterminated string literal (line 1, column 8)"),
+        ("select id from t where a = 'x' or", BadQuery, "expected an expression, found EOF"),
+        (
+            "select id from t where id = $1",
+            BadQuery,
+            "$1 is not supported; parameters are written :name (line 1, column 29)",
+        ),
+        (
+            "select id from t tablesample bernoulli (10)",
+            BadQuery,
+            "tablesample is not supported (line 1, column 16)",
+        ),
+        (
+            "select id from t, lateral (select * from u where u.id = t.id) x right join u on true",
+            BadQuery,
+            "lateral beside a right or full join is not supported (line 1, column 28)",
+        ),
+        ("select id from t limit -1", BadQuery, "limit must not be negative (line 1, column 25)"),
+        ("select id from t limit a", UnknownColumn, "unknown column a (line 1, column 24)"),
+        ("select id from t offset 1.5", TypeMismatch, "offset is a whole number (line 1, column 25)"),
+        (
+            "select array[1,2]",
+            BadQuery,
+            "an array outside any, some and all is not supported (line 1, column 14)",
+        ),
+        ("select (1,2)", BadQuery, "a row that is not compared is not supported (line 1, column 9)"),
+        ("select id from t where a is json", BadQuery, "is json is not supported (line 1, column 24)"),
+        (
+            "select now()",
+            BadQuery,
+            "now is not supported: the answer of a live query may depend on the data alone; pass the value as a parameter (line 1, column 8)",
+        ),
+        ("select foo(1)", BadQuery, "function foo is not supported (line 1, column 8)"),
+        ("select lower(1)", TypeMismatch, "function lower does not take (integer) (line 1, column 8)"),
+        ("select id into z from t", BadQuery, "select into is not supported (line 1, column 1)"),
+        (
+            "select id from t order by id using <",
+            BadQuery,
+            "order by … using is not supported (line 1, column 27)",
+        ),
+        ("select count(*) from t group by all", BadQuery, "group by all is not supported"),
+        (
+            "select id from generate_series(1, 2) id",
+            BadQuery,
+            "a function in from is not supported (line 1, column 16)",
+        ),
+        (
+            "select ntile(3) over () from t",
+            BadQuery,
+            "window function ntile is not supported (line 1, column 8)",
+        ),
+        (
+            "select sum(a) over (range between 1 preceding and current row) from t",
+            BadQuery,
+            "a range frame with an offset is not supported (line 1, column 8)",
+        ),
+        (
+            "select sum(a) over (rows between current row and 1 preceding) from t",
+            BadQuery,
+            "a frame ends before it starts (line 1, column 8)",
+        ),
+        (
+            "select sum(distinct a) over () from t",
+            BadQuery,
+            "distinct in a window function is not supported (line 1, column 8)",
+        ),
+        ("select rank() from t", BadQuery, "rank needs over (…) (line 1, column 8)"),
+        (
+            "select lag(a, 9223372036854775807) over () from t",
+            BadQuery,
+            "the offset of lag is out of range (line 1, column 8)",
+        ),
+        ("select rank() over nope from t", BadQuery, "unknown window nope (line 1, column 20)"),
+        (
+            "select first_value(a) ignore nulls over () from t",
+            BadQuery,
+            "ignore or respect nulls is not supported (line 1, column 8)",
+        ),
+        (
+            "select percentile_cont(0.5) within group (order by a) from t",
+            BadQuery,
+            "within group is not supported (line 1, column 8)",
+        ),
+        (
+            "select id from t where exists (select sum(t.a) from u)",
+            BadQuery,
+            "sum of an outer query's columns is not supported (line 1, column 39)",
+        ),
+        (
+            "select t.id from t join u using (nope)",
+            UnknownColumn,
+            "the left side of the join has no column nope (line 1, column 34)",
+        ),
+        (
+            "select t.id from t left join u on exists (select 1 from u v where v.t_id = t.id)",
+            BadQuery,
+            "a subquery in the condition of an outer join is not supported (line 1, column 43)",
+        ),
+        (
+            "select id from t where (a, b) = (1, 2, 3)",
+            BadQuery,
+            "rows of 2 and 3 members are compared (line 1, column 25)",
+        ),
+        (
+            "select id from t where (select id, a from t) = 1",
+            BadQuery,
+            "a subquery that is a value has one column, not 2 (line 1, column 25)",
+        ),
+        (
+            "select id from t where a in (select id, a from t)",
+            BadQuery,
+            "the subquery has 2 columns, but is compared with 1 (line 1, column 30)",
+        ),
+        (
+            "select grouping(b) from t group by a",
+            BadQuery,
+            "the arguments of grouping are expressions of group by (line 1, column 8)",
+        ),
+        ("select id from t for update", BadQuery, "for update is not supported (line 1, column 18)"),
+        ("select id from t for share", BadQuery, "for share is not supported (line 1, column 18)"),
+        ("select x'ff'", BadQuery, "this kind of literal is not supported (line 1, column 8)"),
+        (
+            "select interval '1 day'",
+            BadQuery,
+            "an interval cannot be a column of a result; use extract(epoch from …) or a cast to text (line 1, column 17)",
+        ),
+        ("select id from t where b", TypeMismatch, "expected bool, found text (line 1, column 24)"),
+        (
+            "select id from t where a = 'x'",
+            TypeMismatch,
+            r#"invalid input syntax for type bigint: "x" (line 1, column 24)"#,
+        ),
+        (
+            "select id from t where a = :q",
+            BadArgs,
+            r#"parameter q: expected int8, found "x" (line 1, column 28)"#,
+        ),
+        (
+            "select id from t where a = :missing",
+            BadArgs,
+            "parameter missing has no value in args (line 1, column 28)",
+        ),
+        (
+            "select id from t where at > :q",
+            BadArgs,
+            r#"parameter q: expected timestamptz (RFC 3339), found "x" (line 1, column 29)"#,
+        ),
+        (
+            "select id as a, a from t",
+            BadQuery,
+            "two columns of the result are named a; alias one (line 1, column 17)",
+        ),
+        ("select sum(b) from t", TypeMismatch, "sum does not take text (line 1, column 12)"),
+        ("select max(ok) from t", TypeMismatch, "max does not take bool (line 1, column 12)"),
+        (
+            "select id from (select id, id from t) d",
+            BadQuery,
+            "column id is ambiguous; name its table (line 1, column 8)",
+        ),
+        (
+            "select id from t where at at time zone 'utc' > '2024-01-01'",
+            BadQuery,
+            "at time zone is not supported (line 1, column 24)",
+        ),
+        (
+            "select id from t fetch first 1 row with ties",
+            BadQuery,
+            "fetch with ties is not supported (line 1, column 30)",
+        ),
+        (
+            "select distinct id from t order by a",
+            BadQuery,
+            "with select distinct, order by names expressions of the select list (line 1, column 36)",
+        ),
+        (
+            "select distinct on (a) a, b from t order by b",
+            BadQuery,
+            "the expressions of distinct on come first in order by (line 1, column 45)",
+        ),
+        (
+            "select id from t where a = any('{1,2}')",
+            BadQuery,
+            "any or all of what is no subquery, array[…] or parameter is not supported (line 1, column 32)",
+        ),
+        ("select id from t where a in ()", BadQuery, "expected an expression, found ) (line 1, column 30)"),
+        ("select t from t", UnknownColumn, "unknown column t (line 1, column 8)"),
+        (
+            "select * from t
+  where id = 1
+    and nope = 2",
+            UnknownColumn,
+            "unknown column nope (line 3, column 9)",
+        ),
+        (
+            "select id from t where exists (with z as (select t.a as k) select 1 from z where exists (select 1 from z z2 where z2.k = t.id))",
+            BadQuery,
+            "z, which reads an outer row, inside a further subquery or lateral is not supported (line 1, column 104)",
+        ),
+    ]);
+}

@@ -1,0 +1,87 @@
+//! `tidegate sql`: statements in SQL, answered once.
+
+use super::{Failure, client::Target, query_text, table};
+use clap::Args;
+use serde_json::{Value, json};
+use std::{
+    io::{self, Read as _},
+    time::Duration,
+};
+
+/// Longest wait for an answer; the server's own limit comes before.
+const ANSWER_TIME_MAX: Duration = Duration::from_secs(120);
+
+/// Run statements in SQL and print their results.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  tidegate sql 'select status, count(*) from flights group by status order by 2 desc'\n  tidegate sql --args '{\"p\":\"JFK\"}' 'select count(*) as n from flights where origin = :p'\n  tidegate sql --json < report.sql"
+)]
+pub struct Arguments {
+    #[command(flatten)]
+    target: Target,
+    /// The statements, separated by semicolons; without them, stdin is read
+    #[arg(value_name = "STATEMENTS")]
+    sql: Option<String>,
+    /// Values of the statements' parameters, a JSON object
+    #[arg(long, value_name = "JSON")]
+    args: Option<String>,
+    /// Print one JSON object per result
+    #[arg(long)]
+    json: bool,
+}
+
+/// Prints the results.
+///
+/// # Errors
+/// When the server cannot be asked, or refuses a statement.
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let sql = match &arguments.sql {
+        Some(sql) => sql.clone(),
+        None => {
+            let mut text = String::new();
+            io::stdin()
+                .read_to_string(&mut text)
+                .map_err(|error| Failure::Failed(format!("cannot read stdin: {error}")))?;
+            text
+        }
+    };
+    let args = query_text::arguments(arguments.args.as_deref())?;
+    let answer = arguments.target.post("/v1/sql", &json!({"sql": sql, "args": args}), ANSWER_TIME_MAX)?;
+    let results = answer["results"].as_array().map(Vec::as_slice).unwrap_or_default();
+    for (at, result) in results.iter().enumerate() {
+        if arguments.json {
+            println!("{result}");
+        } else {
+            print!("{}{}", if at > 0 { "\n" } else { "" }, text(result));
+        }
+    }
+    Ok(())
+}
+
+/// A result as a table and the number of its rows.
+fn text(result: &Value) -> String {
+    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    let columns = list(&result["columns"]);
+    let headings: Vec<&str> = columns.iter().map(|column| column["name"].as_str().unwrap_or("?")).collect();
+    let show = |cell: &Value| match cell {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    let rows: Vec<Vec<String>> =
+        list(&result["rows"]).iter().map(|row| list(row).iter().map(show).collect()).collect();
+    let count = rows.len();
+    format!("{}({count} {})\n", table::render(&headings, &rows), if count == 1 { "row" } else { "rows" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn people_get_tables() {
+        let result = json!({"columns": [{"name": "a", "type": "text"}, {"name": "n", "type": "int8"}],
+            "rows": [["x", 1], [null, 12]]});
+        assert_eq!(text(&result), "a   n\nx   1\n   12\n(2 rows)\n");
+    }
+}

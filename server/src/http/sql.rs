@@ -1,0 +1,41 @@
+//! `POST /v1/sql`: statements in SQL, answered once.
+
+use super::{error::ApiError, request::json_body, with_cv};
+use crate::{codes::check_args, state::Shared};
+use axum::{Json, body::Body, extract::State, response::{IntoResponse as _, Response}};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use std::sync::Arc;
+use tidegate_replica::handle::Answer;
+use tidegate_wire::protocol::ErrorCode;
+
+/// The body.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Statements {
+    sql: String,
+    #[serde(default)]
+    args: Map<String, Value>,
+}
+
+/// See the module's description.
+pub async fn post(State(shared): State<Arc<Shared>>, body: Body) -> Result<Response, ApiError> {
+    let replica = shared.replica()?.clone();
+    let Statements { sql, args } = json_body(body, shared.config.limits.request_bytes_max).await?;
+    check_args(args.keys()).map_err(|(code, text)| ApiError::new(code, text))?;
+    let rows_max = shared.config.limits.sql_rows_max;
+    let answer = tokio::task::spawn_blocking(move || replica.sql(&sql, &args, &Map::new(), rows_max));
+    match answer.await {
+        Ok(answer) => Ok(write(answer?)),
+        Err(_) => Err(ApiError::new(ErrorCode::Internal, "answering failed; see the server's log")),
+    }
+}
+
+fn write(answer: Answer) -> Response {
+    let results = answer.results.into_iter().map(|table| {
+        let columns = table.columns.iter().map(|(name, ty)| json!({"name": name, "type": ty}));
+        json!({"columns": columns.collect::<Vec<_>>(), "rows": table.rows})
+    });
+    let body = json!({"cv": answer.cv, "results": results.collect::<Vec<_>>()});
+    with_cv(answer.cv, Json(body).into_response())
+}
