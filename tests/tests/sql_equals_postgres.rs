@@ -26,7 +26,11 @@ use tidegate_wire::model::SubId;
 use tokio::runtime::Runtime;
 
 /// Failures that are made small before the test ends.
-const SHRUNK_MAX: usize = 12;
+const SHRUNK_MAX: usize = 24;
+/// The class of differences, which come first.
+const DIFFERS: u8 = 0;
+/// Differences that are looked at each by itself.
+const DIFFERENCES_MAX: usize = 8;
 /// Runs that making one failure small may take.
 const SHRINK_RUNS_MAX: usize = 1_500;
 /// Threads that run seeds; each has the replica's threads and a process of PostgreSQL beside it.
@@ -51,10 +55,10 @@ impl Failure {
     /// What failures of one kind have in common.
     fn class(&self) -> (u8, String) {
         let (kind, text) = match self {
-            Self::Refused(text) => (0, text.as_str()),
+            Self::Refused(text) => (3, text.as_str()),
             Self::Faulted(text) => (1, text.as_str()),
-            Self::Differs(_) => (2, ""),
-            Self::Panicked(text) => (3, text.as_str()),
+            Self::Differs(_) => (DIFFERS, ""),
+            Self::Panicked(text) => (2, text.as_str()),
             Self::Senseless(_) => (4, ""),
         };
         // Names and numbers differ from case to case.
@@ -230,9 +234,17 @@ impl Tally {
                     self.agreed += 1;
                     self.rows += rows;
                 }
-                Err(Failure::Senseless(_)) => self.senseless += 1,
+                Err(Failure::Senseless(message)) => {
+                    self.senseless += 1;
+                    println!("seed {seed}, query {index}: PostgreSQL: {message}");
+                }
                 Err(failure) => {
-                    let class = failure.class();
+                    let mut class = failure.class();
+                    // What differs has no kind of its own; a few are looked at each by itself.
+                    let apart = self.failures.keys().filter(|(kind, _)| *kind == DIFFERS).count();
+                    if class.0 == DIFFERS && apart < DIFFERENCES_MAX {
+                        class.1 = format!("{seed}-{index}");
+                    }
                     self.failures.entry(class).or_insert((0, seed, index, failure)).0 += 1;
                 }
             }

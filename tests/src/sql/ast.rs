@@ -330,8 +330,11 @@ impl Body {
         match self {
             Body::Select(select) => select.render(dialect, top, hidden),
             Body::Set(word, left, right) => {
-                let left = left.render(dialect, false, &[]);
-                format!("({left}) {word} ({})", right.render(dialect, false, &[]))
+                let (first, second) = (left.render(dialect, false, &[]), right.render(dialect, false, &[]));
+                match **left {
+                    Body::Set(..) => format!("({first}) {word} ({second})"),
+                    _ => format!("{first} {word} ({second})"),
+                }
             }
             Body::Values(rows) => values(rows, dialect),
         }
@@ -384,7 +387,11 @@ impl Select {
         match &self.group {
             Group::No => {}
             Group::By(keys) => text.push_str(&format!(" group by {}", list(keys, dialect))),
-            Group::Word(word, keys) => text.push_str(&format!(" group by {word}({})", list(keys, dialect))),
+            Group::Word(word, keys) => {
+                // In parentheses of its own, a key is a set of one.
+                let keys: Vec<String> = keys.iter().map(|key| format!("({})", key.text(dialect))).collect();
+                text.push_str(&format!(" group by {word}({})", keys.join(", ")));
+            }
             Group::Sets(keys, sets) => {
                 let sets: Vec<String> = sets
                     .iter()

@@ -142,6 +142,18 @@ fn same(expected: &Cell, got: &Cell, approximate: bool) -> bool {
             (a - b).abs() <= TOLERANCE * a.abs().max(b.abs()).max(1e-3)
         }
         (Cell::Float(a), Cell::Float(b)) => a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan()),
+        (Cell::Json(a), Cell::Json(b)) => same_json(a, b),
+        (a, b) => a == b,
+    }
+}
+
+/// JSON's numbers are equal by value: 4 and 4.0.
+fn same_json(a: &Json, b: &Json) -> bool {
+    match (a, b) {
+        (Json::Number(a), Json::Number(b)) => a == b || a.as_f64() == b.as_f64(),
+        (Json::Array(a), Json::Array(b)) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same_json(a, b))
+        }
         (a, b) => a == b,
     }
 }

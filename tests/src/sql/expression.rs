@@ -32,7 +32,7 @@ const INTS: &[&str] = &[
     "mod({i}, 4)",
     "abs({i})",
     "length({t})",
-    "position({t} in {t})",
+    "position({t} in coalesce({t}, ''))",
     "strpos({t}, 'b')",
     "({b})::int",
     "extract(year from {d})::int8",

@@ -202,11 +202,14 @@ impl<'t> Generator<'t> {
     fn body(&mut self, ask: Ask<'_>) -> (Body, Vec<Out>, Scope) {
         if self.layers.sets && self.chance(if ask.top { 0.12 } else { 0.06 }) {
             let kinds = ask.kinds.map_or_else(|| self.kinds(3), <[Kind]>::to_vec);
-            let (body, outs) = self.set(Ask { kinds: Some(&kinds), determined: true, top: false, ..ask }, 2);
+            // An expression does not begin with two parentheses in every parser.
+            let levels = if ask.kinds.is_none() { 2 } else { 1 };
+            let (body, outs) =
+                self.set(Ask { kinds: Some(&kinds), determined: true, top: false, ..ask }, levels);
             return (body, outs, Scope::default());
         }
-        if self.layers.sets && ask.outer.is_empty() && self.chance(0.02) {
-            let kinds = ask.kinds.map_or_else(|| self.kinds(3), <[Kind]>::to_vec);
+        if self.layers.sets && ask.kinds.is_none() && self.chance(0.02) {
+            let kinds = self.kinds(3);
             let rows = self.constant_rows(&kinds);
             let out = |(position, kind): (usize, &Kind)| Out {
                 name: format!("column{}", position + 1),
@@ -220,7 +223,7 @@ impl<'t> Generator<'t> {
     }
 
     fn set(&mut self, ask: Ask<'_>, levels: usize) -> (Body, Vec<Out>) {
-        if levels == 0 || (levels == 1 && self.chance(0.75)) {
+        if levels == 0 {
             let (mut select, mut outs, _) = self.select(ask);
             for ((item, _), out) in select.items.iter_mut().zip(&mut outs) {
                 // Both sides need one scale.
@@ -235,8 +238,12 @@ impl<'t> Generator<'t> {
         }
         let words = ["union", "union", "union all", "intersect", "intersect all", "except", "except all"];
         let word = self.pick(&words);
-        let (left, mut outs) = self.set(ask, levels - 1);
-        let (right, others) = self.set(ask, levels - 1);
+        let (left_levels, right_levels) = match levels {
+            1 => (0, 0),
+            _ => (usize::from(self.chance(0.25)), usize::from(self.chance(0.25))),
+        };
+        let (left, mut outs) = self.set(ask, left_levels);
+        let (right, others) = self.set(ask, right_levels);
         for (out, other) in outs.iter_mut().zip(others) {
             out.grade = out.grade.max(other.grade);
         }

@@ -95,7 +95,15 @@ impl Generator<'_> {
             scope.leaves.extend(using.iter().map(|(name, kind)| column(*kind, Grade::Fixed, name.clone())));
             On::Using(using.into_iter().map(|(name, _)| name).collect())
         } else {
+            // The engine refuses subqueries in the condition of an outer join, and says so.
+            let allowed = if word.ends_with("join") && !matches!(word, "join" | "inner join") {
+                0
+            } else {
+                self.subqueries
+            };
+            let kept = std::mem::replace(&mut self.subqueries, allowed);
             let condition = self.join_condition(&left_scope, &right_scope, word == "full join");
+            self.subqueries = if allowed == 0 { kept } else { self.subqueries };
             match condition {
                 Some(condition) => On::Condition(condition),
                 None => {
