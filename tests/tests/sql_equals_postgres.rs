@@ -5,6 +5,9 @@
 //! `TIDEGATE_SQL_SEEDS` says how many seeds run, `TIDEGATE_SQL_SEED` runs one and prints it, `TIDEGATE_SQL_LAYERS` chooses
 //! constructs (as `joins,groups`). A case that fails is made small and written to `tests/regressions/sql`; what is there
 //! runs first.
+//!
+//! Seen to fail: with squares of `numeric` rounded to the scale of what is squared, seed 1117 differs at its first commit;
+//! with a left join that drops rows whose second equality repeats a column, seed 983.
 
 use crate::support::{live::Live, seeds::seeds_named};
 use serde_json::Value as Json;
@@ -104,6 +107,9 @@ fn follow(
     for (number, commit) in commits.iter().enumerate() {
         if !reference.apply(commit) || !live.commit(commit) {
             outcomes.fill(Err(Failure::Senseless(format!("{commit} does not apply"))));
+            return;
+        }
+        if outcomes.iter().all(Result::is_err) {
             return;
         }
         for (index, statement) in statements.iter().enumerate() {
@@ -256,18 +262,20 @@ impl Tally {
 fn run_seed(runtime: &Runtime, client: &mut postgres::Client, case: &Case) -> Vec<Result<usize, Failure>> {
     let statements: Vec<Statement> = case.questions.iter().map(Question::statement).collect();
     let together = run(runtime, client, &case.tables, &case.commits, &statements);
-    let mut outcomes = Vec::new();
-    for (outcome, statement) in together.into_iter().zip(&statements) {
-        let alone = match outcome {
-            Err(Failure::Differs(_) | Failure::Panicked(_)) if statements.len() > 1 => {
-                run(runtime, client, &case.tables, &case.commits, std::slice::from_ref(statement)).pop()
-            }
-            _ => None,
-        };
-        outcomes.push(match alone {
-            Some(Err(alone)) => Err(alone),
-            _ => outcome,
-        });
+    let unclear = |outcome: &Result<usize, Failure>| {
+        matches!(outcome, Err(Failure::Differs(_) | Failure::Panicked(_))) && statements.len() > 1
+    };
+    let mut outcomes = together.clone();
+    for (index, outcome) in outcomes.iter_mut().enumerate().filter(|(_, outcome)| unclear(outcome)) {
+        let alone = std::slice::from_ref(&statements[index]);
+        let alone = run(runtime, client, &case.tables, &case.commits, alone).pop();
+        *outcome = alone.unwrap_or(Ok(0));
+    }
+    // What no query shows alone they show together.
+    if let Some(first) = together.iter().position(unclear)
+        && !outcomes.iter().any(unclear)
+    {
+        outcomes[first].clone_from(&together[first]);
     }
     outcomes
 }
@@ -281,6 +289,16 @@ fn keep(
     failure: &Failure,
 ) -> (PathBuf, Regression) {
     let case = Case::generate(seed, layers());
+    let path = regressions().join(format!("seed-{seed}-{question}.json"));
+    let write = |case: &Case, question: usize, failure: &Failure| {
+        let regression = case.regression(question, format!("seed {seed}: {failure:?}"));
+        std::fs::create_dir_all(regressions()).expect("a folder");
+        let text = serde_json::to_string_pretty(&regression).expect("it is JSON");
+        std::fs::write(&path, text + "\n").expect("the file");
+        regression
+    };
+    // A drain that finds its invariants broken ends the process: what is there then is the case as it was.
+    write(&case, question, failure);
     let mut runs = 0;
     let mut last = failure.clone();
     let small = case.shrink(question, |case| {
@@ -298,11 +316,7 @@ fn keep(
             _ => false,
         }
     });
-    let regression = small.regression(0, format!("seed {seed}: {last:?}"));
-    let path = regressions().join(format!("seed-{seed}-{question}.json"));
-    std::fs::create_dir_all(regressions()).expect("a folder");
-    let text = serde_json::to_string_pretty(&regression).expect("it is JSON");
-    std::fs::write(&path, text + "\n").expect("the file");
+    let regression = write(&small, 0, &last);
     (path, regression)
 }
 

@@ -248,8 +248,10 @@ fn simpler_selects(select: &Select) -> Vec<Select> {
         }
     };
     found.extend(groups.into_iter().map(|group| Select { group, ..select.clone() }));
-    if !select.star && !matches!(select.distinct, Distinct::On(_)) {
-        let items = simpler_list(&select.items, 1, |(expr, name)| {
+    if !select.star {
+        // The first items of a `distinct on` have to stay, simpler or not.
+        let least = if matches!(select.distinct, Distinct::On(_)) { select.items.len() } else { 1 };
+        let items = simpler_list(&select.items, least, |(expr, name)| {
             simpler_exprs(expr).into_iter().map(|expr| (expr, name.clone())).collect()
         });
         found.extend(items.into_iter().map(|items| Select { items, ..select.clone() }));

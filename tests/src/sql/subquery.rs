@@ -17,7 +17,7 @@ impl Generator<'_> {
         let outer = readable(leaves);
         let (template, args, kinds) = match self.rng.random_range(0..10) {
             0..=2 => ("exists ({q})", Vec::new(), None),
-            3 => ("not exists ({q})", Vec::new(), None),
+            3 => ("(not exists ({q}))", Vec::new(), None),
             4 => {
                 let kinds = vec![self.kind_of(leaves), self.kind_of(leaves)];
                 let args = kinds.iter().map(|kind| self.leaf(*kind, leaves)).collect();
