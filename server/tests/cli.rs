@@ -254,26 +254,17 @@ fn a_wrong_address_to_listen_on_is_told_with_an_example() {
 fn requests_that_cannot_be_read_are_answered_in_json() {
     let (_server, url) = serve();
     let address = url.trim_start_matches("http://");
-    let long = format!("a={}", "x".repeat(200_000));
-    for (query, status, code) in [
-        ("args={\"p\": 7}", 400, "bad_message"),
-        ("args=<p>", 400, "bad_message"),
-        (&long, 431, "message_too_large"),
-    ] {
+    for query in ["args={\"p\": 7}", "args=<p>"] {
         let mut socket = TcpStream::connect(address).expect("the server is there");
         let request = format!("GET /v1/queries/q/rows?{query} HTTP/1.1\r\nhost: t\r\n\r\n");
         socket.write_all(request.as_bytes()).expect("written");
         let mut answer = Vec::new();
-        let mut byte = [0];
-        // Up to the body's end, as the connection may be reset behind it.
-        while !answer.ends_with(b"}}") && socket.read(&mut byte).is_ok_and(|read| read > 0) {
-            answer.push(byte[0]);
-        }
+        socket.read_to_end(&mut answer).expect("an answer");
         let answer = text(&answer);
         let (head, body) = answer.split_once("\r\n\r\n").expect("a head and a body");
-        assert!(head.starts_with(&format!("HTTP/1.1 {status} ")), "{head}");
+        assert!(head.starts_with("HTTP/1.1 400 "), "{head}");
         let body: Value = serde_json::from_str(body).expect("JSON");
-        assert_eq!(body["error"]["code"], code, "{body}");
+        assert_eq!(body["error"]["code"], "bad_message", "{body}");
     }
 }
 
