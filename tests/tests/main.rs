@@ -10,6 +10,7 @@ mod conformance_nested;
 mod full_disk;
 mod hydration_aside;
 mod log_is_gapless;
+mod named_queries;
 mod progress_is_irrevocable;
 mod query_fault_stays_local;
 mod queues_are_bounded;

@@ -1,6 +1,6 @@
 //! Named queries: their definitions on disk, and what is pinned of them.
 
-use super::{NamedQuery, StartError};
+use super::{NamedQuery, StartError, request::DefinitionId};
 use crate::worker::{BindingId, QueryId};
 use serde::{Deserialize, Serialize};
 use std::{
@@ -12,8 +12,10 @@ use tidegate_wire::model::Cv;
 
 /// A named query and what it keeps alive.
 pub(super) struct NamedState {
+    pub(super) id: DefinitionId,
     pub(super) definition: NamedQuery,
-    /// The newest commit version when it was defined: what a client holds from before may be another query's.
+    /// A commit version that no release of the name's earlier definition is past: what a client holds from then or
+    /// before may be another query's.
     pub(super) defined_at: Cv,
     /// The binding it pins, with its encoded values.
     pub(super) pinned: Option<Pinned>,

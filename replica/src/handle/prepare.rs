@@ -5,6 +5,7 @@ use super::{
     named::{NamedState, Pinned, StoredQuery},
     not_ready,
     registry::{Family, Idle, Registry, values_key},
+    request::ByName,
 };
 use crate::{
     drain::Control,
@@ -31,23 +32,34 @@ impl Inner {
             let message = format!("args cannot supply {name}: it is a claim of the connection's token");
             return Err(QueryError::new(QueryErrorKind::Forbidden, message));
         }
-        let QuerySource::Name(name) = &request.source else {
-            return self.prepare_source(&request.source, &request.args, claims, None);
-        };
-        let (definition, defined_at) = match self.registry().named.get(name) {
-            Some(named) => (named.definition.clone(), named.defined_at),
+        match &request.source {
+            QuerySource::Name(name) => self.prepare_named(name, &request.args, claims),
+            source => self.prepare_source(source, &request.args, claims, None),
+        }
+    }
+
+    /// Prepares what a name stands for now.
+    pub(super) fn prepare_named(
+        &self,
+        name: &str,
+        args: &Map<String, Json>,
+        claims: &Map<String, Json>,
+    ) -> Result<PreparedQuery, QueryError> {
+        let (id, definition, defined_at) = match self.registry().named.get(name) {
+            Some(named) => (named.id, named.definition.clone(), named.defined_at),
             None => {
                 let message = format!("there is no query named {name}; PUT /v1/queries/{name} makes one");
                 return Err(QueryError::new(QueryErrorKind::UnknownName, message));
             }
         };
-        if let Some(argument) = request.args.keys().find(|argument| !definition.args.contains_key(*argument))
-        {
+        if let Some(argument) = args.keys().find(|argument| !definition.args.contains_key(*argument)) {
             let message = format!("query {name} has no parameter {argument}");
             return Err(QueryError::new(QueryErrorKind::BadArgs, message));
         }
-        let prepared = self.prepare_source(&definition.source, &request.args, claims, Some(&definition))?;
-        Ok(PreparedQuery { defined_at: Some(defined_at), ..prepared })
+        let prepared = self.prepare_source(&definition.source, args, claims, Some(&definition))?;
+        let (args, claims) = (args.clone(), claims.clone());
+        let by_name = ByName { name: name.to_owned(), definition: id, defined_at, args, claims };
+        Ok(PreparedQuery { by_name: Some(by_name), ..prepared })
     }
 
     fn prepare_source(
@@ -75,8 +87,7 @@ impl Inner {
         Ok(PreparedQuery {
             output: Arc::clone(&resolved.shape.output),
             resolved,
-            name: named.map(|named| named.name.clone()),
-            defined_at: None,
+            by_name: None,
             idle_ttl: named.and_then(|named| named.idle_ttl_ms).map(Duration::from_millis),
         })
     }
@@ -91,9 +102,10 @@ impl Inner {
         let prepared = self.check_named(&query)?;
         let name = query.name.clone();
         let pinned = if query.pin { Some(self.pin(&prepared).await?) } else { None };
-        let defined_at = restored_at.unwrap_or_else(|| self.store.snapshot().cv());
-        let state = NamedState { definition: query, defined_at, pinned };
         let mut registry = self.registry();
+        let defined_at = restored_at.unwrap_or_else(|| self.store.snapshot().cv());
+        let id = registry.next_definition();
+        let state = NamedState { id, definition: query, defined_at, pinned };
         if restored_at.is_none() {
             let others = registry.named.iter().filter(|(other, _)| **other != name).map(|(_, named)| named);
             if let Err(error) = self.store_named(others.chain([&state])) {

@@ -1,7 +1,10 @@
 //! The families, bindings and subscriptions there are, and who still wants them. Held under one lock, which is kept
 //! while the drain and the workers are told, so that they hear of one family's life in order.
 
-use super::named::NamedState;
+use super::{
+    named::NamedState,
+    request::{ByName, DefinitionId},
+};
 use crate::{
     drain::ConnId,
     query::Shape,
@@ -26,6 +29,8 @@ pub(super) struct Registry {
     pub(super) connections: HashMap<ConnId, HashMap<SubId, Subscription>>,
     /// Named queries.
     pub(super) named: BTreeMap<String, NamedState>,
+    /// How many definitions there have been.
+    definitions: u64,
 }
 
 /// One shape, live on a worker.
@@ -91,6 +96,17 @@ impl Registry {
     ) -> Option<&mut Binding> {
         let family = self.families.get_mut(self.by_query.get(&query)?)?;
         family.bindings.get_mut(values).filter(|found| found.binding == binding)
+    }
+
+    /// A number for a new definition.
+    pub(super) fn next_definition(&mut self) -> DefinitionId {
+        self.definitions += 1;
+        DefinitionId(self.definitions)
+    }
+
+    /// Whether a name still stands for what a query was prepared from.
+    pub(super) fn is_current(&self, by_name: &ByName) -> bool {
+        self.named.get(&by_name.name).is_some_and(|named| named.id == by_name.definition)
     }
 
     /// Subscriptions over all connections.

@@ -130,11 +130,25 @@ pub struct PreparedQuery {
     /// What of its rows travels.
     pub output: Arc<Output>,
     pub(super) resolved: Resolved,
-    pub(super) name: Option<String>,
+    pub(super) by_name: Option<ByName>,
     pub(super) idle_ttl: Option<Duration>,
-    /// For a named query, the version at which it was defined.
-    pub(super) defined_at: Option<Cv>,
 }
+
+/// How a prepared query was asked for by name, so that it can be prepared again when the name is given to another.
+#[derive(Clone)]
+pub(super) struct ByName {
+    pub(super) name: String,
+    /// Which of the name's definitions it was prepared from.
+    pub(super) definition: DefinitionId,
+    /// See [`super::named::NamedState::defined_at`].
+    pub(super) defined_at: Cv,
+    pub(super) args: Map<String, Json>,
+    pub(super) claims: Map<String, Json>,
+}
+
+/// Names one definition of a named query for as long as the process lives; never reused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct DefinitionId(pub(super) u64);
 
 /// What a client still holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,0 +1,127 @@
+//! What a name stands for, while it is given to another query.
+
+use crate::support::server::{block_on, until, within};
+use parking_lot::Mutex;
+use serde_json::{Map, Value as Json, json};
+use std::{collections::BTreeMap, sync::Arc};
+use tidegate_replica::{
+    drain::{BatchOps, ConnId, Recipient, Sink},
+    handle::{NamedQuery, PreparedQuery, QueryRequest, QuerySource, Replica, ReplicaOptions},
+    query::{Output, QueryErrorKind},
+    store::Commits,
+    worker::{BindingId, Fault, FaultCause, QueryId},
+};
+use tidegate_wire::model::{Cv, Epoch, SubId, commit::TablesLine};
+
+/// What the drain said to each connection, in order.
+#[derive(Clone, Debug, PartialEq)]
+enum Told {
+    Subscribed { resumed: bool },
+    Batch { rows: usize },
+    Progress(Cv),
+    Faulted(FaultCause),
+}
+
+#[derive(Clone, Default)]
+struct Recorder(Arc<Mutex<Vec<(ConnId, Told)>>>);
+
+impl Recorder {
+    fn push(&self, conn: ConnId, told: Told) {
+        self.0.lock().push((conn, told));
+    }
+
+    fn of(&self, conn: u64) -> Vec<Told> {
+        self.0.lock().iter().filter(|(to, _)| to.0 == conn).map(|(_, told)| told.clone()).collect()
+    }
+
+    async fn wait(&self, conn: u64, wanted: impl Fn(&Told) -> bool) -> Told {
+        until("the drain's word", async || self.of(conn).iter().any(&wanted)).await;
+        self.of(conn).into_iter().find(wanted).expect("it came")
+    }
+}
+
+impl Sink for Recorder {
+    fn subscribed(&mut self, conn: ConnId, _: SubId, _: Epoch, _: &Arc<Output>, resumed: bool) {
+        self.push(conn, Told::Subscribed { resumed });
+    }
+    fn batch(&mut self, batch: &BatchOps, recipients: &[Recipient]) {
+        for to in recipients {
+            self.push(to.conn, Told::Batch { rows: batch.ops.len() });
+        }
+    }
+    fn progress(&mut self, conn: ConnId, cv_min: Cv) {
+        self.push(conn, Told::Progress(cv_min));
+    }
+    fn faulted(&mut self, conn: ConnId, _: SubId, fault: &Fault) {
+        self.push(conn, Told::Faulted(fault.cause));
+    }
+    fn owner_faulted(&mut self, _: QueryId, _: Option<BindingId>, _: &Fault) {}
+}
+
+/// A replica with ten rows, `g` being 0 or 1.
+async fn replica(options: ReplicaOptions) -> (Replica, Recorder) {
+    let recorder = Recorder::default();
+    let replica = Replica::start(options, Box::new(recorder.clone()), |_, _| ()).expect("it starts");
+    let columns = json!([{"name": "id", "type": "int8"}, {"name": "g", "type": "int8"}]);
+    let tables = json!({"tables": [{"name": "t", "columns": columns, "primary_key": ["id"]}]});
+    let tables: TablesLine = serde_json::from_value(tables).expect("tables");
+    replica.create_tables(tables.tables).await.expect("taken");
+    let rows: Vec<_> = (0..10).map(|id| insert(id, id % 2)).collect();
+    commit(&replica, json!({ "ops": rows })).await;
+    (replica, recorder)
+}
+
+fn insert(id: u64, g: u64) -> Json {
+    json!({"insert": "t", "row": {"id": id, "g": g}})
+}
+
+async fn commit(replica: &Replica, line: Json) -> Cv {
+    let draft = replica.draft(line.to_string().as_bytes()).expect("a commit");
+    let outcome = replica.commit(Commits { drafts: vec![draft], ..Commits::default() }).await;
+    assert_eq!(outcome.refused, None);
+    outcome.cv
+}
+
+/// A named query `q` of the first `limit` rows with that `g`.
+fn first(limit: u64, g: u64) -> NamedQuery {
+    let source = json!({"table": "t", "where": {"op": "=", "args": [{"col": "g"}, g]}, "limit": limit});
+    NamedQuery {
+        name: "q".to_owned(),
+        source: QuerySource::Query(source),
+        args: BTreeMap::new(),
+        pin: false,
+        idle_ttl_ms: None,
+    }
+}
+
+fn by_name(replica: &Replica) -> PreparedQuery {
+    let request = QueryRequest { source: QuerySource::Name("q".to_owned()), args: Map::new() };
+    replica.prepare(&request, &Map::new()).expect("there is one")
+}
+
+async fn shut_down(replica: Replica) {
+    let stopped = tokio::task::spawn_blocking(move || replica.shutdown());
+    within("the replica's end", stopped).await.expect("no panic");
+}
+
+/// The definition can change between looking the name up and attaching to it.
+#[test]
+fn a_subscription_by_name_is_to_what_the_name_stands_for() {
+    block_on(async {
+        let (replica, recorder) = replica(ReplicaOptions::default()).await;
+        replica.put_query(first(2, 0)).await.expect("sound");
+        let before = by_name(&replica);
+        replica.put_query(first(4, 1)).await.expect("sound");
+        replica.connect(ConnId(1)).await;
+        replica.subscribe(ConnId(1), SubId(1), &before, None).await.expect("taken");
+        let batch = recorder.wait(1, |told| matches!(told, Told::Batch { .. })).await;
+        assert_eq!(batch, Told::Batch { rows: 4 });
+        assert_eq!(replica.query("q").expect("there is one").1.subscribers, 1);
+
+        let before = by_name(&replica);
+        assert!(replica.delete_query("q").await);
+        let refused = replica.subscribe(ConnId(1), SubId(2), &before, None).await;
+        assert_eq!(refused.map_err(|error| error.kind), Err(QueryErrorKind::UnknownName));
+        shut_down(replica).await;
+    });
+}
