@@ -3,10 +3,16 @@
 use crate::support::server::{block_on, until, within};
 use parking_lot::Mutex;
 use serde_json::{Map, Value as Json, json};
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+};
 use tidegate_replica::{
     drain::{BatchOps, ConnId, Recipient, Sink},
-    handle::{NamedQuery, PreparedQuery, QueryRequest, QuerySource, Replica, ReplicaOptions},
+    handle::{NamedQuery, PreparedQuery, QueryRequest, QuerySource, Replica, ReplicaOptions, ResumePoint},
     query::{Output, QueryErrorKind},
     store::Commits,
     worker::{BindingId, Fault, FaultCause, QueryId},
@@ -122,6 +128,55 @@ fn a_subscription_by_name_is_to_what_the_name_stands_for() {
         assert!(replica.delete_query("q").await);
         let refused = replica.subscribe(ConnId(1), SubId(2), &before, None).await;
         assert_eq!(refused.map_err(|error| error.kind), Err(QueryErrorKind::UnknownName));
+        shut_down(replica).await;
+    });
+}
+
+/// However far the old definition's rows were released, they are not taken for the new one's.
+#[test]
+fn nothing_of_the_replaced_definition_is_resumed() {
+    block_on(async {
+        let folder = tempfile::tempdir().expect("a folder");
+        let options = ReplicaOptions {
+            data_dir: Some(folder.path().to_owned()),
+            fsync: false,
+            ..ReplicaOptions::default()
+        };
+        let (replica, recorder) = replica(options).await;
+        replica.put_query(first(1_000_000, 0)).await.expect("sound");
+        let stop = Arc::new(AtomicBool::new(false));
+        let writer = tokio::spawn({
+            let (replica, stop) = (replica.clone(), Arc::clone(&stop));
+            async move {
+                let mut id = 1_000;
+                while !stop.load(Relaxed) {
+                    id += 1;
+                    commit(&replica, json!({"ops": [insert(id, id % 2)]})).await;
+                }
+            }
+        });
+        for round in 1..=20 {
+            let (old, new) = (ConnId(2 * round), ConnId(2 * round + 1));
+            replica.connect(old).await;
+            let query = by_name(&replica);
+            let epoch = replica.subscribe(old, SubId(1), &query, None).await.expect("taken");
+            recorder.wait(old.0, |told| matches!(told, Told::Progress(_))).await;
+            // The same but for a constant, which the fingerprint does not cover.
+            replica.put_query(first(1_000_000, round % 2)).await.expect("sound");
+            recorder.wait(old.0, |told| matches!(told, Told::Faulted(_))).await;
+            let held = recorder.of(old.0).into_iter().rev().find_map(|told| match told {
+                Told::Progress(cv) => Some(cv),
+                _ => None,
+            });
+            let query = by_name(&replica);
+            let point = ResumePoint { cv: held.expect("it was released"), fp: query.output.fp };
+            replica.connect(new).await;
+            replica.subscribe(new, SubId(1), &query, Some(point)).await.expect("taken");
+            let told = recorder.wait(new.0, |told| matches!(told, Told::Subscribed { .. })).await;
+            assert_eq!(told, Told::Subscribed { resumed: false }, "round {round}, {epoch:?} at {point:?}");
+        }
+        stop.store(true, Relaxed);
+        within("the writer's end", writer).await.expect("no panic");
         shut_down(replica).await;
     });
 }

@@ -93,7 +93,8 @@ impl Inner {
     }
 
     /// Registers a named query. `restored_at` is the version at which a definition from disk was made; a new one is
-    /// written there before it replaces the old one.
+    /// written there before it replaces the old one. When it cannot be written, the old one stays, for those to
+    /// subscribe to again who had subscribed to it.
     pub(super) async fn put_query(
         self: &Arc<Self>,
         query: NamedQuery,
@@ -103,6 +104,9 @@ impl Inner {
         let name = query.name.clone();
         let pinned = if query.pin { Some(self.pin(&prepared).await?) } else { None };
         let mut registry = self.registry();
+        self.end_subscriptions(&mut registry, &name, "the query was replaced; subscribe again");
+        // Taken only now: whatever the drain releases to the old definition's subscribers came from a worker before
+        // they were ended, and so from a commit that is published.
         let defined_at = restored_at.unwrap_or_else(|| self.store.snapshot().cv());
         let id = registry.next_definition();
         let state = NamedState { id, definition: query, defined_at, pinned };
@@ -113,8 +117,9 @@ impl Inner {
                 return Err(not_ready(format!("cannot store the query's definition: {error}")));
             }
         }
-        self.remove_named(&mut registry, &name, "the query was replaced; subscribe again");
-        registry.named.insert(name, state);
+        if let Some(replaced) = registry.named.insert(name, state) {
+            self.unpin(&mut registry, &replaced);
+        }
         Ok(())
     }
 
@@ -172,11 +177,13 @@ impl Inner {
 
     pub(super) fn delete_query(&self, name: &str) -> bool {
         let mut registry = self.registry();
-        let removed = self.remove_named(&mut registry, name, "the query was removed");
-        if removed && let Err(error) = self.store_named(registry.named.values()) {
+        let Some(gone) = registry.named.remove(name) else { return false };
+        self.unpin(&mut registry, &gone);
+        self.end_subscriptions(&mut registry, name, "the query was removed");
+        if let Err(error) = self.store_named(registry.named.values()) {
             tracing::error!(%error, name, "the named queries could not be stored; this one comes back after a restart");
         }
-        removed
+        true
     }
 
     fn store_named<'n>(&self, named: impl Iterator<Item = &'n NamedState>) -> std::io::Result<()> {
@@ -186,10 +193,8 @@ impl Inner {
         self.named_file.store(&stored)
     }
 
-    /// Removes a named query, tells those who subscribed by its name, and lets go of what it pinned.
-    fn remove_named(&self, registry: &mut Registry, name: &str, message: &str) -> bool {
-        let Some(gone) = registry.named.remove(name) else { return false };
-        self.unpin(registry, &gone);
+    /// Ends the subscriptions made by a name.
+    fn end_subscriptions(&self, registry: &mut Registry, name: &str, message: &str) {
         let now = Instant::now();
         let mut ended = Vec::new();
         for (&conn, subscriptions) in &mut registry.connections {
@@ -204,7 +209,6 @@ impl Inner {
             });
         }
         ended.iter().for_each(|subscription| registry.release(subscription, now));
-        true
     }
 
     pub(super) fn query(&self, name: &str) -> Option<(NamedQuery, QueryStatus)> {
