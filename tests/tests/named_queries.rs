@@ -180,3 +180,42 @@ fn nothing_of_the_replaced_definition_is_resumed() {
         shut_down(replica).await;
     });
 }
+
+/// Rows whose `g` divides 10: those with `g` 0 fault it.
+fn divides() -> Json {
+    json!({"table": "t", "where": {"op": ">", "args": [{"op": "/", "args": [10, {"col": "g"}]}, 0]}})
+}
+
+fn remove(id: u64) -> Json {
+    json!({"ops": [{"delete": "t", "key": {"id": id}}]})
+}
+
+/// A replica without rows whose `g` is 0.
+async fn divisible() -> (Replica, Recorder) {
+    let (replica, recorder) = replica(ReplicaOptions::default()).await;
+    for id in [0, 2, 4, 6, 8] {
+        commit(&replica, remove(id)).await;
+    }
+    (replica, recorder)
+}
+
+#[test]
+fn a_faulted_subscription_is_counted_no_more() {
+    block_on(async {
+        let (replica, recorder) = divisible().await;
+        let query = NamedQuery { source: QuerySource::Query(divides()), ..first(1, 1) };
+        replica.put_query(query).await.expect("sound");
+        replica.connect(ConnId(1)).await;
+        for sub in 1..=3 {
+            let query = by_name(&replica);
+            replica.subscribe(ConnId(1), SubId(sub), &query, None).await.expect("taken");
+            commit(&replica, json!({"ops": [insert(100, 0)]})).await;
+            let faults = || recorder.of(1).iter().filter(|told| matches!(told, Told::Faulted(_))).count();
+            until("the fault", async || faults() as u64 == sub).await;
+            assert_eq!(replica.query("q").expect("there is one").1.subscribers, 0);
+            assert_eq!(replica.status().subscriptions, 0);
+            commit(&replica, remove(100)).await;
+        }
+        shut_down(replica).await;
+    });
+}

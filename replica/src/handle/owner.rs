@@ -99,6 +99,9 @@ impl Inner {
     pub(super) fn registry(&self) -> MutexGuard<'_, Registry> {
         let mut registry = self.registry.lock();
         let faults = std::mem::take(&mut *self.faults.0.lock());
+        if !faults.is_empty() {
+            registry.forget_subscriptions(&faults.iter().map(|fault| (fault.query, fault.binding)).collect());
+        }
         for fault in faults {
             self.forget_faulted(&mut registry, &fault);
         }

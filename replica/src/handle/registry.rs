@@ -12,7 +12,7 @@ use crate::{
     worker::{BindingId, QueryGauges, QueryId},
 };
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, HashSet},
     sync::Arc,
     time::Instant,
 };
@@ -112,6 +112,15 @@ impl Registry {
     /// Subscriptions over all connections.
     pub(super) fn subscriptions(&self) -> usize {
         self.connections.values().map(HashMap::len).sum()
+    }
+
+    /// Forgets the subscriptions to families, or to single bindings of them, that are no more.
+    pub(super) fn forget_subscriptions(&mut self, gone: &HashSet<(QueryId, Option<BindingId>)>) {
+        for subscriptions in self.connections.values_mut() {
+            subscriptions.retain(|_, Subscription { query, binding, .. }| {
+                !gone.contains(&(*query, None)) && !gone.contains(&(*query, Some(*binding)))
+            });
+        }
     }
 
     /// Ends one subscription's claim on its binding.
