@@ -124,6 +124,8 @@ fn a_subscription_by_name_is_to_what_the_name_stands_for() {
         assert_eq!(batch, Told::Batch { rows: 4 });
         assert_eq!(replica.query("q").expect("there is one").1.subscribers, 1);
 
+        replica.put_query(first(3, 1)).await.expect("sound");
+        recorder.wait(1, |told| *told == Told::Faulted(FaultCause::Replaced)).await;
         let before = by_name(&replica);
         assert!(replica.delete_query("q").await);
         let refused = replica.subscribe(ConnId(1), SubId(2), &before, None).await;

@@ -104,7 +104,8 @@ impl Inner {
         let name = query.name.clone();
         let pinned = if query.pin { Some(self.pin(&prepared).await?) } else { None };
         let mut registry = self.registry();
-        self.end_subscriptions(&mut registry, &name, "the query was replaced; subscribe again");
+        let message = "the query was replaced; subscribe again".to_owned();
+        self.end_subscriptions(&mut registry, &name, &Fault { cause: FaultCause::Replaced, message });
         // Taken only now: whatever the drain releases to the old definition's subscribers came from a worker before
         // they were ended, and so from a commit that is published.
         let defined_at = restored_at.unwrap_or_else(|| self.store.snapshot().cv());
@@ -179,7 +180,8 @@ impl Inner {
         let mut registry = self.registry();
         let Some(gone) = registry.named.remove(name) else { return false };
         self.unpin(&mut registry, &gone);
-        self.end_subscriptions(&mut registry, name, "the query was removed");
+        let message = "the query was removed".to_owned();
+        self.end_subscriptions(&mut registry, name, &Fault { cause: FaultCause::Removed, message });
         if let Err(error) = self.store_named(registry.named.values()) {
             tracing::error!(%error, name, "the named queries could not be stored; this one comes back after a restart");
         }
@@ -194,14 +196,14 @@ impl Inner {
     }
 
     /// Ends the subscriptions made by a name.
-    fn end_subscriptions(&self, registry: &mut Registry, name: &str, message: &str) {
+    fn end_subscriptions(&self, registry: &mut Registry, name: &str, fault: &Fault) {
         let now = Instant::now();
         let mut ended = Vec::new();
         for (&conn, subscriptions) in &mut registry.connections {
             subscriptions.retain(|&sub, subscription| {
                 let ends = subscription.name.as_deref() == Some(name);
                 if ends {
-                    let fault = Fault { cause: FaultCause::Removed, message: message.to_owned() };
+                    let fault = fault.clone();
                     let _ = self.drain.control(Control::FaultSubscriber { conn, sub, fault });
                     ended.push(subscription.clone());
                 }
