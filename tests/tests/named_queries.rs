@@ -221,3 +221,37 @@ fn a_faulted_subscription_is_counted_no_more() {
         shut_down(replica).await;
     });
 }
+
+#[test]
+fn a_pinned_query_is_pinned_again_after_a_fault() {
+    block_on(async {
+        let (replica, recorder) = divisible().await;
+        let pinned = || NamedQuery { source: QuerySource::Query(divides()), pin: true, ..first(1, 1) };
+        let status = || replica.query("q").expect("there is one").1;
+        assert_eq!(replica.put_query(pinned()).await, Ok(None));
+        until("the hydration", async || status().rows == 5).await;
+        commit(&replica, json!({"ops": [insert(100, 0)]})).await;
+        until("the fault", async || status().fault.is_some_and(|fault| fault.contains("zero"))).await;
+        commit(&replica, remove(100)).await;
+        until("the next attempt", async || status().rows == 5).await;
+        assert_eq!(status().fault, None);
+
+        // One that faults at once says so.
+        commit(&replica, json!({"ops": [insert(100, 0)]})).await;
+        let fault = replica.put_query(pinned()).await.expect("taken").expect("it faults");
+        assert_eq!(fault.kind, QueryErrorKind::QueryFaulted);
+        until("the fault", async || status().fault.is_some()).await;
+        commit(&replica, remove(100)).await;
+        // A subscriber brings the next attempt about, and its end leaves the pin.
+        replica.connect(ConnId(1)).await;
+        replica.subscribe(ConnId(1), SubId(1), &by_name(&replica), None).await.expect("taken");
+        assert_eq!(
+            recorder.wait(1, |told| matches!(told, Told::Batch { .. })).await,
+            Told::Batch { rows: 5 }
+        );
+        until("the pin", async || status().fault.is_none()).await;
+        replica.unsubscribe(ConnId(1), SubId(1)).await;
+        assert_eq!((status().rows, status().bindings, status().subscribers), (5, 1, 0));
+        shut_down(replica).await;
+    });
+}

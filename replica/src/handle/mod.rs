@@ -30,6 +30,7 @@ use crate::{
     store::{CommitError, CommitLimits, Commits, Draft, Snapshot, Store},
     worker::WorkerHandle,
 };
+use crossbeam_channel::Sender;
 use named::NamedFile;
 use parking_lot::Mutex;
 use registry::Registry;
@@ -54,6 +55,8 @@ struct Inner {
     /// Taken by [`Inner::registry`] only.
     registry: Mutex<Registry>,
     faults: Arc<owner::OwnerFaults>,
+    /// Wakes the owner's thread.
+    wake_owner: Sender<()>,
     named_file: NamedFile,
     next_query: AtomicU64,
     next_binding: AtomicU64,
@@ -177,11 +180,12 @@ impl Replica {
         self.inner.unsubscribe(conn, sub);
     }
 
-    /// Registers or replaces a named query. A replaced query's subscribers are told `query_removed`.
+    /// Registers or replaces a named query. A replaced query's subscribers are told `query_removed`. One that is to be
+    /// pinned is run once: what that fails with, if it does, is returned, and pinning it is tried again later.
     ///
     /// # Errors
     /// As [`Replica::prepare`]; then the old one stays.
-    pub async fn put_query(&self, query: NamedQuery) -> Result<(), QueryError> {
+    pub async fn put_query(&self, query: NamedQuery) -> Result<Option<QueryError>, QueryError> {
         self.inner.put_query(query, None).await
     }
 

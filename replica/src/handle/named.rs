@@ -7,6 +7,7 @@ use std::{
     fs,
     io::{self, Write as _},
     path::{Path, PathBuf},
+    time::{Duration, Instant},
 };
 use tidegate_wire::model::Cv;
 
@@ -19,6 +20,51 @@ pub(super) struct NamedState {
     pub(super) defined_at: Cv,
     /// The binding it pins, with its encoded values.
     pub(super) pinned: Option<Pinned>,
+    /// When one that is to be pinned, and is not, is pinned again.
+    pub(super) repin: Repin,
+}
+
+/// Shortest and longest time between a fault of what a named query pins and the attempt to pin it again: each is a
+/// hydration, and data that fault it may be there for long.
+const REPIN_WAIT_MIN: Duration = Duration::from_secs(1);
+const REPIN_WAIT_MAX: Duration = Duration::from_secs(60);
+
+/// See [`NamedState::repin`].
+pub(super) struct Repin {
+    /// `None` while it is pinned, or not to be.
+    pub(super) due: Option<Instant>,
+    /// What it was stopped with the last time.
+    pub(super) fault: String,
+    /// How long the next attempt waits.
+    wait: Duration,
+    /// When it was pinned the last time.
+    pinned_at: Instant,
+}
+
+impl Repin {
+    pub(super) fn new(now: Instant) -> Self {
+        Self { due: None, fault: String::new(), wait: REPIN_WAIT_MIN, pinned_at: now }
+    }
+}
+
+impl NamedState {
+    /// What it pinned is no more.
+    pub(super) fn lost(&mut self, fault: String, now: Instant) {
+        if now.duration_since(self.repin.pinned_at) > REPIN_WAIT_MAX {
+            self.repin.wait = REPIN_WAIT_MIN;
+        }
+        self.pinned = None;
+        self.repin.due = Some(now + self.repin.wait);
+        self.repin.wait = (2 * self.repin.wait).min(REPIN_WAIT_MAX);
+        self.repin.fault = fault;
+    }
+
+    /// It is pinned again.
+    pub(super) fn pinned_again(&mut self, pinned: Pinned, now: Instant) {
+        self.pinned = Some(pinned);
+        self.repin.due = None;
+        self.repin.pinned_at = now;
+    }
 }
 
 /// A binding that is kept: its family, its encoded values, and itself.

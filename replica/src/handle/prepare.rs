@@ -2,7 +2,8 @@
 
 use super::{
     Inner, NamedQuery, PreparedQuery, QueryRequest, QuerySource, QueryStatus,
-    named::{NamedState, Pinned, StoredQuery},
+    fresh::standing_rows,
+    named::{NamedState, Pinned, Repin, StoredQuery},
     not_ready,
     registry::{Family, Idle, Registry, values_key},
     request::ByName,
@@ -99,10 +100,14 @@ impl Inner {
         self: &Arc<Self>,
         query: NamedQuery,
         restored_at: Option<Cv>,
-    ) -> Result<(), QueryError> {
+    ) -> Result<Option<QueryError>, QueryError> {
         let prepared = self.check_named(&query)?;
         let name = query.name.clone();
-        let pinned = if query.pin { Some(self.pin(&prepared).await?) } else { None };
+        let mut pinned = if query.pin { Some(self.pin(&prepared).await?) } else { None };
+        let fault = match (&pinned, restored_at) {
+            (Some(_), None) => self.fault_of(&prepared).await,
+            _ => None,
+        };
         let mut registry = self.registry();
         let message = "the query was replaced; subscribe again".to_owned();
         self.end_subscriptions(&mut registry, &name, &Fault { cause: FaultCause::Replaced, message });
@@ -110,22 +115,44 @@ impl Inner {
         // they were ended, and so from a commit that is published.
         let defined_at = restored_at.unwrap_or_else(|| self.store.snapshot().cv());
         let id = registry.next_definition();
-        let state = NamedState { id, definition: query, defined_at, pinned };
+        let now = Instant::now();
+        // It may have faulted already; nobody would hear of that again.
+        let is_live = |(query, values, binding): &Pinned| {
+            registry.family(*query).and_then(|family| family.bindings.get(values)).map(|found| found.binding)
+                == Some(*binding)
+        };
+        let is_lost = pinned.take_if(|pinned| !is_live(pinned)).is_some();
+        let mut state = NamedState { id, definition: query, defined_at, pinned, repin: Repin::new(now) };
+        if is_lost {
+            let message =
+                fault.as_ref().map_or("it failed as soon as it was registered", |fault| &fault.message);
+            state.lost(message.to_owned(), now);
+        }
         if restored_at.is_none() {
             let others = registry.named.iter().filter(|(other, _)| **other != name).map(|(_, named)| named);
             if let Err(error) = self.store_named(others.chain([&state])) {
-                self.unpin(&mut registry, &state);
+                if let Some(pinned) = &state.pinned {
+                    self.unpin(&mut registry, pinned);
+                }
                 return Err(not_ready(format!("cannot store the query's definition: {error}")));
             }
         }
-        if let Some(replaced) = registry.named.insert(name, state) {
-            self.unpin(&mut registry, &replaced);
+        if let Some(pinned) = registry.named.insert(name, state).and_then(|replaced| replaced.pinned) {
+            self.unpin(&mut registry, &pinned);
         }
-        Ok(())
+        Ok(fault)
+    }
+
+    /// What evaluating a query fails with at present, if it does.
+    async fn fault_of(&self, prepared: &PreparedQuery) -> Option<QueryError> {
+        let (resolved, deadline) = (prepared.resolved.clone(), self.options.deadline);
+        let snapshot = self.store.snapshot();
+        let rows = tokio::task::spawn_blocking(move || standing_rows(&resolved, &snapshot, deadline)).await;
+        rows.ok()?.err()
     }
 
     /// Keeps a query fresh without subscribers.
-    async fn pin(self: &Arc<Self>, prepared: &PreparedQuery) -> Result<Pinned, QueryError> {
+    pub(super) async fn pin(self: &Arc<Self>, prepared: &PreparedQuery) -> Result<Pinned, QueryError> {
         loop {
             let indexes = self.ensure_indexes(prepared).await?;
             let mut registry = self.registry();
@@ -140,8 +167,8 @@ impl Inner {
     }
 
     /// Lets go of what a named query pins.
-    fn unpin(&self, registry: &mut Registry, named: &NamedState) {
-        let Some((query, values, binding)) = &named.pinned else { return };
+    #[expect(clippy::unused_self, reason = "the counterpart of `pin`")]
+    pub(super) fn unpin(&self, registry: &mut Registry, (query, values, binding): &Pinned) {
         if let Some(found) = registry.binding_mut(*query, values, *binding) {
             found.pins -= 1;
             if found.pins == 0 && found.subscribers == 0 {
@@ -154,11 +181,12 @@ impl Inner {
     pub(super) fn restore_query(self: &Arc<Self>, stored: StoredQuery) -> Result<(), QueryError> {
         // No runtime is needed: the future waits only for the store's own thread.
         let inner = Arc::clone(self);
-        let restored = std::thread::spawn(move || {
+        let restored = std::thread::spawn(move || -> Result<(), QueryError> {
             tokio::runtime::Builder::new_current_thread()
                 .build()
                 .map_err(not_ready)?
                 .block_on(inner.put_query(stored.query, Some(stored.defined_at)))
+                .map(drop)
         });
         restored.join().unwrap_or_else(|_| Err(not_ready("restoring it panicked")))
     }
@@ -179,7 +207,9 @@ impl Inner {
     pub(super) fn delete_query(&self, name: &str) -> bool {
         let mut registry = self.registry();
         let Some(gone) = registry.named.remove(name) else { return false };
-        self.unpin(&mut registry, &gone);
+        if let Some(pinned) = &gone.pinned {
+            self.unpin(&mut registry, pinned);
+        }
         let message = "the query was removed".to_owned();
         self.end_subscriptions(&mut registry, name, &Fault { cause: FaultCause::Removed, message });
         if let Err(error) = self.store_named(registry.named.values()) {
@@ -241,7 +271,8 @@ fn named_status(registry: &Registry, named: &NamedState) -> QueryStatus {
         }
     }
     let family = query.and_then(|query| registry.family(query));
-    QueryStatus { subscribers, ..family.map(family_status).unwrap_or_default() }
+    let fault = named.repin.due.map(|_| named.repin.fault.clone());
+    QueryStatus { subscribers, fault, ..family.map(family_status).unwrap_or_default() }
 }
 
 /// A family's state but for its subscribers.
@@ -252,6 +283,7 @@ fn family_status(family: &Family) -> QueryStatus {
         rows: u64::try_from(family.gauges.rows.load(Relaxed)).unwrap_or(0),
         subscribers: family.bindings.values().map(|binding| binding.subscribers).sum(),
         last_advance_us: family.gauges.last_advance_ns.load(Relaxed) / 1_000,
+        fault: None,
     }
 }
 

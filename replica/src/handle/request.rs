@@ -146,6 +146,12 @@ pub(super) struct ByName {
     pub(super) claims: Map<String, Json>,
 }
 
+impl ByName {
+    pub(super) fn id(&self) -> DefinitionId {
+        self.definition
+    }
+}
+
 /// Names one definition of a named query for as long as the process lives; never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct DefinitionId(pub(super) u64);

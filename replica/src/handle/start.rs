@@ -38,7 +38,7 @@ pub(super) fn start(
     let named = named_file.load()?;
     let threads_fail = |error: std::io::Error| StartError(format!("cannot start a thread: {error}"));
 
-    let (sink, faults, woken) = owner::OwnerSink::new(sink);
+    let (sink, faults, wake_owner, woken) = owner::OwnerSink::new(sink);
     let drain_options =
         DrainOptions { input_queue_max: options.drain_queue_max, keep_alive_interval: options.keep_alive };
     let (drain, drain_thread) = DrainThread::spawn(sink, drain_options).map_err(threads_fail)?;
@@ -72,6 +72,7 @@ pub(super) fn start(
         workers,
         registry: Mutex::new(Registry::default()),
         faults,
+        wake_owner,
         named_file,
         next_query: AtomicU64::new(1),
         next_binding: AtomicU64::new(1),

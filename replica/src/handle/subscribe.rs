@@ -73,6 +73,13 @@ impl Inner {
             indexes.into_iter().for_each(|index| self.store.release_index(index));
             return Ok(Attempt::NameChanged(by_name.clone()));
         }
+        // A pin that was lost need not wait any longer: someone is about to find out how the data are now.
+        if let Some(named) = query.by_name.as_ref().and_then(|by_name| registry.named.get_mut(&by_name.name))
+            && let Some(due) = &mut named.repin.due
+        {
+            *due = Instant::now();
+            let _ = self.wake_owner.try_send(());
+        }
         let Some((family, binding)) = self.bound(&mut registry, query, indexes)? else {
             return Ok(Attempt::IndexesGone);
         };
