@@ -14,6 +14,7 @@ mod named_queries;
 mod progress_is_irrevocable;
 mod query_fault_stays_local;
 mod queues_are_bounded;
+mod resume_knows_its_history;
 mod seq_is_gapless;
 mod slow_client_holds_nobody;
 mod slow_worker_holds_only_its_own;

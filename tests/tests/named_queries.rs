@@ -171,11 +171,12 @@ fn nothing_of_the_replaced_definition_is_resumed() {
                 _ => None,
             });
             let query = by_name(&replica);
-            let point = ResumePoint { cv: held.expect("it was released"), fp: query.output.fp };
+            let (cv, fp) = (held.expect("it was released"), query.output.fp);
+            let point = ResumePoint { epoch: Some(epoch), cv, fp };
             replica.connect(new).await;
             replica.subscribe(new, SubId(1), &query, Some(point)).await.expect("taken");
             let told = recorder.wait(new.0, |told| matches!(told, Told::Subscribed { .. })).await;
-            assert_eq!(told, Told::Subscribed { resumed: false }, "round {round}, {epoch:?} at {point:?}");
+            assert_eq!(told, Told::Subscribed { resumed: false }, "round {round}, {point:?}");
         }
         stop.store(true, Relaxed);
         within("the writer's end", writer).await.expect("no panic");

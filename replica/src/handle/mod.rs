@@ -4,6 +4,8 @@
 //! marked "blocking" belong on a blocking thread.
 
 mod check;
+mod durable_file;
+mod epochs;
 mod fresh;
 mod named;
 pub mod options;
@@ -60,7 +62,7 @@ struct Inner {
     named_file: NamedFile,
     next_query: AtomicU64,
     next_binding: AtomicU64,
-    next_epoch: AtomicU64,
+    epochs: epochs::Epochs,
     /// The threads to join at shutdown, workers before the drain.
     threads: Mutex<Vec<JoinHandle<()>>>,
 }

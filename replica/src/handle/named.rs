@@ -1,11 +1,10 @@
 //! Named queries: their definitions on disk, and what is pinned of them.
 
-use super::{NamedQuery, StartError, request::DefinitionId};
+use super::{NamedQuery, StartError, durable_file, request::DefinitionId};
 use crate::worker::{BindingId, QueryId};
 use serde::{Deserialize, Serialize};
 use std::{
-    fs,
-    io::{self, Write as _},
+    io,
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
@@ -87,9 +86,9 @@ impl NamedFile {
 
     pub(super) fn load(&self) -> Result<Vec<StoredQuery>, StartError> {
         let Some(path) = &self.0 else { return Ok(Vec::new()) };
-        let text = match fs::read(path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        let text = match durable_file::read(path) {
+            Ok(Some(text)) => text,
+            Ok(None) => return Ok(Vec::new()),
             Err(error) => return Err(StartError(format!("cannot read {}: {error}", path.display()))),
         };
         serde_json::from_slice(&text).map_err(|error| {
@@ -102,14 +101,6 @@ impl NamedFile {
     pub(super) fn store(&self, queries: &[StoredQuery]) -> io::Result<()> {
         let Some(path) = &self.0 else { return Ok(()) };
         let text = serde_json::to_vec_pretty(queries).map_err(io::Error::other)?;
-        let beside = path.with_extension("json.new");
-        let mut file = fs::File::create(&beside)?;
-        file.write_all(&text)?;
-        file.sync_all()?;
-        fs::rename(&beside, path)?;
-        match path.parent() {
-            Some(folder) => fs::File::open(folder)?.sync_all(),
-            None => Ok(()),
-        }
+        durable_file::replace(path, &text)
     }
 }

@@ -7,7 +7,7 @@ use crate::{
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
-use tidegate_wire::model::{ColumnType, Cv, Fingerprint};
+use tidegate_wire::model::{ColumnType, Cv, Epoch, Fingerprint};
 
 /// What is remembered of a body.
 #[derive(Clone, Debug, PartialEq)]
@@ -159,6 +159,9 @@ pub(super) struct DefinitionId(pub(super) u64);
 /// What a client still holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ResumePoint {
+    /// The epoch they were sent in, which tells the history that `cv` belongs to. Without one, the client answers for
+    /// its being this server's.
+    pub epoch: Option<Epoch>,
     /// The commit version its rows stand at.
     pub cv: Cv,
     /// The fingerprint they were sent under.

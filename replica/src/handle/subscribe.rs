@@ -41,7 +41,7 @@ impl Inner {
     ) -> Result<Epoch, QueryError> {
         let mut query = Cow::Borrowed(query);
         let mut base = self.resume_base(&query, resume).await;
-        let epoch = Epoch(self.next_epoch.fetch_add(1, Relaxed));
+        let epoch = self.epochs.next();
         loop {
             let indexes = self.ensure_indexes(&query).await?;
             match self.attach(conn, sub, &query, epoch, indexes, &mut base)? {
@@ -131,7 +131,8 @@ impl Inner {
         let point = resume?;
         // What was held when a named query was defined, or before, may be its predecessor's result.
         let is_past = query.by_name.as_ref().is_none_or(|by_name| point.cv > by_name.defined_at);
-        if !is_past || point.fp != query.resolved.shape.output.fp {
+        let is_known = point.epoch.is_none_or(|epoch| self.epochs.is_known(epoch, point.cv));
+        if !is_past || !is_known || point.fp != query.resolved.shape.output.fp {
             return None;
         }
         let snapshot = self.store.snapshot_at(point.cv)?;

@@ -1,6 +1,6 @@
 //! `GET /v1/queries/{name}/changes`: a named query's live stream as Server-Sent Events. It is a connection like any
 //! other, with one subscription and the JSON codec; each event's name is its message's kind and its data the message
-//! as a WebSocket would carry it. `progress` events carry their commit version as `id`, so that a browser that
+//! as a WebSocket would carry it. `progress` events carry their commit version and epoch as `id`, so that a browser that
 //! reconnects resumes from the last release.
 
 use super::{error::ApiError, request::Parameters, rows::prepare, with_cv};
@@ -18,11 +18,11 @@ use axum::{
 use bytes::{BufMut as _, Bytes, BytesMut};
 use futures_util::stream;
 use serde::Deserialize;
-use std::{convert::Infallible, sync::Arc, time::Duration};
+use std::{convert::Infallible, fmt, str::FromStr, sync::Arc, time::Duration};
 use tidegate_replica::handle::ResumePoint;
 use tidegate_wire::{
     codec::Codec,
-    model::{Cv, SubId},
+    model::{Cv, Epoch, SubId},
     protocol::ErrorCode,
 };
 
@@ -30,7 +30,7 @@ use tidegate_wire::{
 #[derive(Debug, Deserialize)]
 pub struct Query {
     args: Option<String>,
-    since: Option<u64>,
+    since: Option<Since>,
 }
 
 /// See the module's description.
@@ -43,7 +43,7 @@ pub async fn get(
     let replica = shared.replica()?.clone();
     let query = prepare(&replica, name, parameters.args.as_deref())?;
     let since = last_event_id(&headers)?.or(parameters.since);
-    let resume = since.map(|cv| ResumePoint { cv: Cv(cv), fp: query.output.fp });
+    let resume = since.map(|Since { cv, epoch }| ResumePoint { epoch, cv, fp: query.output.fp });
     let registration = shared.hub.register(Codec::Json).map_err(|refused| {
         let code = match refused {
             Refused::TooMany => ErrorCode::NotReady,
@@ -55,10 +55,11 @@ pub async fn get(
     let cv = replica.cv();
     let mut connected = Connected::new(replica, registration);
     connected.announce().await;
-    connected.replica().subscribe(connected.conn(), SubId(1), &query, resume).await?;
+    let epoch = connected.replica().subscribe(connected.conn(), SubId(1), &query, resume).await?;
     let events = Events {
         _connected: connected,
         outbox,
+        epoch,
         hub: Arc::clone(&shared.hub),
         ping_interval: shared.config.server.ping_interval_ms,
         bytes_target: shared.config.limits.frame_bytes_target,
@@ -75,13 +76,52 @@ pub async fn get(
     Ok(with_cv(cv, response))
 }
 
-fn last_event_id(headers: &HeaderMap) -> Result<Option<u64>, ApiError> {
+/// Where a stream goes on from: a commit version, and the epoch it was released in. Written `cv-epoch`, or `cv` alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Since {
+    cv: Cv,
+    epoch: Option<Epoch>,
+}
+
+impl fmt::Display for Since {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.epoch {
+            Some(epoch) => write!(f, "{}-{epoch}", self.cv),
+            None => write!(f, "{}", self.cv),
+        }
+    }
+}
+
+impl FromStr for Since {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let number = |text: &str| -> Result<u64, Self::Err> {
+            text.parse().map_err(|_| "expected a commit version, or one with its epoch: cv-epoch")
+        };
+        let (cv, epoch) = match text.split_once('-') {
+            Some((cv, epoch)) => (cv, Some(epoch)),
+            None => (text, None),
+        };
+        Ok(Self { cv: Cv(number(cv)?), epoch: epoch.map(number).transpose()?.map(Epoch) })
+    }
+}
+
+impl<'de> Deserialize<'de> for Since {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+fn last_event_id(headers: &HeaderMap) -> Result<Option<Since>, ApiError> {
     let Some(value) = headers.get("last-event-id") else { return Ok(None) };
     let cv = value.to_str().ok().map(str::trim).filter(|text| !text.is_empty()).map(str::parse);
     match cv {
         None => Ok(None),
         Some(Ok(cv)) => Ok(Some(cv)),
-        Some(Err(_)) => Err(ApiError::new(ErrorCode::BadMessage, "Last-Event-ID must be a commit version")),
+        Some(Err(_)) => {
+            Err(ApiError::new(ErrorCode::BadMessage, "Last-Event-ID must be one that an event had"))
+        }
     }
 }
 
@@ -89,6 +129,7 @@ fn last_event_id(headers: &HeaderMap) -> Result<Option<u64>, ApiError> {
 struct Events {
     _connected: Connected,
     outbox: Arc<Outbox>,
+    epoch: Epoch,
     hub: Arc<Hub>,
     ping_interval: Duration,
     bytes_target: usize,
@@ -110,7 +151,7 @@ impl Events {
                 Taken::Frames { frames, .. } => {
                     let mut out = BytesMut::with_capacity(frames.iter().map(|frame| frame.len() + 32).sum());
                     for frame in &frames {
-                        write_event(frame, &mut out);
+                        write_event(frame, self.epoch, &mut out);
                         // Nothing follows the end of the only subscription.
                         self.ended |= matches!(frame.kind, FrameKind::Other { last: true, .. });
                     }
@@ -127,11 +168,11 @@ impl Events {
     }
 }
 
-fn write_event(frame: &Frame, out: &mut BytesMut) {
+fn write_event(frame: &Frame, epoch: Epoch, out: &mut BytesMut) {
     out.put_slice(b"event: ");
     out.put_slice(frame.kind.name().as_bytes());
     if let FrameKind::Progress(cv) = frame.kind {
-        out.put_slice(format!("\nid: {cv}").as_bytes());
+        out.put_slice(format!("\nid: {}", Since { cv, epoch: Some(epoch) }).as_bytes());
     }
     // JSON as the codec writes it has no line ends, so one data line holds it.
     out.put_slice(b"\ndata: ");
@@ -159,25 +200,27 @@ mod tests {
             retry: false,
         };
         for message in [ServerMessage::Progress(Progress { cv_min: Cv(7) }), ServerMessage::Faulted(fault)] {
-            write_event(&Frame::message(Codec::Json, &message, Instant::now()), &mut out);
+            write_event(&Frame::message(Codec::Json, &message, Instant::now()), Epoch(3), &mut out);
         }
         let text = std::str::from_utf8(&out).expect("UTF-8");
         assert_eq!(
             text,
-            "event: progress\nid: 7\ndata: {\"progress\":{\"cv_min\":7}}\n\n\
+            "event: progress\nid: 7-3\ndata: {\"progress\":{\"cv_min\":7}}\n\n\
              event: faulted\ndata: {\"faulted\":{\"sub\":1,\"code\":\"query_faulted\",\"message\":\"a\\nb\",\"retry\":false}}\n\n"
         );
     }
 
     #[test]
-    fn last_event_id_is_a_commit_version() {
+    fn last_event_id_is_a_commit_version_with_its_epoch() {
         let of = |text: &'static str| {
             let mut headers = HeaderMap::new();
             headers.insert("last-event-id", HeaderValue::from_static(text));
             last_event_id(&headers).map_err(|error| error.code)
         };
         assert_eq!(last_event_id(&HeaderMap::new()), Ok(None));
-        assert_eq!(of("12"), Ok(Some(12)));
+        assert_eq!(of("12"), Ok(Some(Since { cv: Cv(12), epoch: None })));
+        assert_eq!(of(" 12-7"), Ok(Some(Since { cv: Cv(12), epoch: Some(Epoch(7)) })));
+        assert_eq!(of("12-"), Err(ErrorCode::BadMessage));
         assert_eq!(of(""), Ok(None));
         assert_eq!(of("x"), Err(ErrorCode::BadMessage));
     }
