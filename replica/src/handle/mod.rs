@@ -128,6 +128,7 @@ impl Replica {
             applied: entry.applied,
             cv: entry.cv,
             refused: entry.refused.as_ref().map(CommitRefusal::from),
+            refused_line: entry.refused.as_ref().and_then(|refused| refused.place.line),
         })
     }
 

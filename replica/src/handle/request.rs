@@ -20,6 +20,8 @@ pub struct IdempotencyEntry {
     pub cv: Cv,
     /// The refusal it ended with.
     pub refused: Option<CommitRefusal>,
+    /// The line that was refused, when it is one that holds no commit.
+    pub refused_line: Option<u64>,
 }
 
 /// How far a list of commits got.
@@ -47,6 +49,8 @@ pub enum CommitRefusalKind {
     TypeMismatch,
     /// The write contradicts what is there.
     Conflict,
+    /// A line that is too long.
+    MessageTooLarge,
     /// A table that only the server writes.
     Forbidden,
     /// The source of commits is elsewhere.
@@ -65,6 +69,7 @@ impl From<CommitErrorKind> for CommitRefusalKind {
             CommitErrorKind::TypeMismatch => Self::TypeMismatch,
             CommitErrorKind::Conflict => Self::Conflict,
             CommitErrorKind::BadMessage => Self::BadMessage,
+            CommitErrorKind::MessageTooLarge => Self::MessageTooLarge,
             CommitErrorKind::Forbidden => Self::Forbidden,
             CommitErrorKind::NotReady => Self::NotReady,
             CommitErrorKind::Internal => Self::Internal,
