@@ -3,7 +3,12 @@
 //! as a WebSocket would carry it. `progress` events carry their commit version and epoch as `id`, so that a browser that
 //! reconnects resumes from the last release.
 
-use super::{error::ApiError, request::Parameters, rows::prepare, with_cv};
+use super::{
+    error::ApiError,
+    request::{Name, Parameters},
+    rows::prepare,
+    with_cv,
+};
 use crate::{
     connection::Connected,
     hub::{Frame, FrameKind, Hub, Outbox, Refused, Taken},
@@ -11,7 +16,7 @@ use crate::{
 };
 use axum::{
     body::Body,
-    extract::{Path, State},
+    extract::State,
     http::{HeaderMap, HeaderValue, header},
     response::Response,
 };
@@ -36,7 +41,7 @@ pub struct Query {
 /// See the module's description.
 pub async fn get(
     State(shared): State<Arc<Shared>>,
-    Path(name): Path<String>,
+    Name(name): Name,
     Parameters(parameters): Parameters<Query>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {

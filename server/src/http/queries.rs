@@ -1,13 +1,12 @@
 //! `/v1/queries`: named queries.
 
-use super::{error::ApiError, refuse_foreign_origin, request::json_body};
-use crate::{codes::check_request, state::Shared};
-use axum::{
-    Json,
-    body::Body,
-    extract::{Path, State},
-    http::HeaderMap,
+use super::{
+    error::ApiError,
+    refuse_foreign_origin,
+    request::{Name, json_body},
 };
+use crate::{codes::check_request, state::Shared};
+use axum::{Json, body::Body, extract::State, http::HeaderMap};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::{collections::BTreeMap, sync::Arc};
@@ -38,10 +37,7 @@ pub async fn list(State(shared): State<Arc<Shared>>) -> Result<Json<Value>, ApiE
 }
 
 /// One named query.
-pub async fn read(
-    State(shared): State<Arc<Shared>>,
-    Path(name): Path<String>,
-) -> Result<Json<Value>, ApiError> {
+pub async fn read(State(shared): State<Arc<Shared>>, Name(name): Name) -> Result<Json<Value>, ApiError> {
     let (query, status) = shared.replica()?.query(&name).ok_or_else(|| unknown(&name))?;
     Ok(Json(describe(&query, &status)))
 }
@@ -49,7 +45,7 @@ pub async fn read(
 /// Registers or replaces a named query.
 pub async fn put(
     State(shared): State<Arc<Shared>>,
-    Path(name): Path<String>,
+    Name(name): Name,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Json<Value>, ApiError> {
@@ -69,7 +65,7 @@ pub async fn put(
 /// Removes a named query.
 pub async fn delete(
     State(shared): State<Arc<Shared>>,
-    Path(name): Path<String>,
+    Name(name): Name,
     headers: HeaderMap,
 ) -> Result<Json<Value>, ApiError> {
     refuse_foreign_origin(&headers)?;

@@ -3,7 +3,10 @@
 use super::error::ApiError;
 use axum::{
     body::Body,
-    extract::{FromRequestParts, Query, rejection::QueryRejection},
+    extract::{
+        FromRequestParts, Path, Query,
+        rejection::{PathRejection, QueryRejection},
+    },
     http::{HeaderMap, StatusCode, header::ACCEPT, request::Parts},
 };
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
@@ -38,6 +41,21 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Parameters<T> 
         let query: Result<Query<T>, QueryRejection> = Query::from_request_parts(parts, state).await;
         match query {
             Ok(Query(parameters)) => Ok(Self(parameters)),
+            Err(rejection) => Err(ApiError::new(ErrorCode::BadMessage, rejection.body_text())),
+        }
+    }
+}
+
+/// A path's only variable part.
+pub struct Name(pub String);
+
+impl<S: Send + Sync> FromRequestParts<S> for Name {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        let name: Result<Path<String>, PathRejection> = Path::from_request_parts(parts, state).await;
+        match name {
+            Ok(Path(name)) => Ok(Self(name)),
             Err(rejection) => Err(ApiError::new(ErrorCode::BadMessage, rejection.body_text())),
         }
     }

@@ -2,13 +2,13 @@
 
 use super::{
     error::ApiError,
-    request::{Parameters, RowFormat, arguments, row_format},
+    request::{Name, Parameters, RowFormat, arguments, row_format},
     with_cv,
 };
 use crate::{codes::check_request, state::Shared};
 use axum::{
     Json,
-    extract::{Path, State},
+    extract::State,
     http::{HeaderMap, header::CONTENT_TYPE},
     response::{IntoResponse as _, Response},
 };
@@ -27,7 +27,7 @@ pub struct Query {
 /// See the module's description.
 pub async fn get(
     State(shared): State<Arc<Shared>>,
-    Path(name): Path<String>,
+    Name(name): Name,
     Parameters(parameters): Parameters<Query>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
