@@ -11,7 +11,7 @@
 use super::{
     encoding::Decoder,
     error::ApiError,
-    idempotency::{KEY_BYTES_MAX, KeyGuard},
+    idempotency::KeyGuard,
     lines::{Line, Lines},
     source::{Source, SourceFault},
     with_cv,
@@ -29,7 +29,7 @@ use serde_json::json;
 use std::{sync::Arc, time::Instant};
 use tidegate_replica::{
     handle::Replica,
-    store::{CommitError, CommitProblem, Commits, Draft, IdempotencyTag},
+    store::{CommitError, CommitProblem, Commits, Draft, IdempotencyTag, limits::IDEMPOTENCY_KEY_BYTES_MAX},
 };
 use tidegate_wire::{
     codec::decode_json,
@@ -75,10 +75,15 @@ pub async fn post(
 fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
     let Some(value) = headers.get("idempotency-key") else { return Ok(None) };
     match value.to_str() {
-        Ok(key) if (1..=KEY_BYTES_MAX).contains(&key.len()) => Ok(Some(key.to_owned())),
+        Ok(key)
+            if (1..=IDEMPOTENCY_KEY_BYTES_MAX).contains(&key.len())
+                && key.bytes().all(|byte| byte.is_ascii_graphic()) =>
+        {
+            Ok(Some(key.to_owned()))
+        }
         _ => Err(ApiError::new(
             ErrorCode::BadMessage,
-            format!("Idempotency-Key must be 1 to {KEY_BYTES_MAX} visible ASCII characters"),
+            format!("Idempotency-Key must be 1 to {IDEMPOTENCY_KEY_BYTES_MAX} visible ASCII characters"),
         )),
     }
 }
