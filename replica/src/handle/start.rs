@@ -41,7 +41,11 @@ pub(super) fn start(
 
     let (sink, faults, wake_owner, woken) = owner::OwnerSink::new(sink);
     let drain_options =
-        DrainOptions { input_queue_max: options.drain_queue_max, keep_alive_interval: options.keep_alive };
+        DrainOptions {
+        input_queue_max: options.drain_queue_max,
+        keep_alive_interval: options.keep_alive,
+        batch_bytes_max: options.batch_bytes_max,
+    };
     let (drain, drain_thread) = DrainThread::spawn(sink, drain_options).map_err(threads_fail)?;
     let mut threads = Vec::new();
     let mut workers = Vec::new();
