@@ -2,6 +2,7 @@
 
 pub mod column_type;
 pub mod commit;
+pub mod given;
 pub mod ids;
 pub mod json;
 pub mod key;
@@ -15,6 +16,7 @@ pub mod time;
 pub mod value;
 
 pub use column_type::ColumnType;
+pub use given::{Given, GivenRow};
 pub use ids::{Cv, Epoch, Fingerprint, PlaceMask, Seq, SubId};
 pub use key::{Direction, Nulls, Order};
 pub use layout::{Layout, OrderColumn, PlaceLayout, TableLayout};

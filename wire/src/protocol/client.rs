@@ -1,6 +1,6 @@
 //! Messages from a client to the server.
 
-use crate::model::{Cv, Epoch, Fingerprint, SubId, commit::RowOp};
+use crate::model::{Cv, Epoch, Fingerprint, SubId, commit::RowOp, json};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 
@@ -43,7 +43,7 @@ pub struct Subscribe {
     /// Chosen by the client, 1 or more, never reused on the connection.
     pub sub: SubId,
     /// A query as JSON.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "json::optional_document")]
     pub query: Option<Json>,
     /// A query as SQL text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -52,7 +52,7 @@ pub struct Subscribe {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Parameters by name.
-    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    #[serde(default, skip_serializing_if = "Map::is_empty", deserialize_with = "json::documents")]
     pub args: Map<String, Json>,
     /// What the client holds from an earlier connection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -110,7 +110,7 @@ pub struct Mutation {
 #[serde(deny_unknown_fields)]
 pub struct Ping {
     /// Anything; comes back in the `pong`.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "json::document")]
     pub t: Json,
 }
 
