@@ -17,7 +17,7 @@ use tidegate_replica::{
     store::Commits,
     worker::{BindingId, Fault, FaultCause, QueryId},
 };
-use tidegate_wire::model::{Cv, Epoch, SubId, commit::TablesLine};
+use tidegate_wire::model::{ColumnType, Cv, Epoch, SubId, commit::TablesLine};
 
 /// What the drain said to each connection, in order.
 #[derive(Clone, Debug, PartialEq)]
@@ -253,6 +253,35 @@ fn a_pinned_query_is_pinned_again_after_a_fault() {
         until("the pin", async || status().fault.is_none()).await;
         replica.unsubscribe(ConnId(1), SubId(1)).await;
         assert_eq!((status().rows, status().bindings, status().subscribers), (5, 1, 0));
+        shut_down(replica).await;
+    });
+}
+
+#[test]
+fn declared_parameters_are_given_and_of_their_type() {
+    block_on(async {
+        let (replica, _) = replica(ReplicaOptions::default()).await;
+        let source = json!({"table": "t", "where": {"op": "in", "args": [{"col": "g"}, {"param": "used"}]}});
+        let args = [("used", ColumnType::Int8), ("unused", ColumnType::Date)];
+        let args = args.map(|(name, ty)| (name.to_owned(), ty)).into();
+        let query = NamedQuery { source: QuerySource::Query(source), args, ..first(1, 1) };
+        replica.put_query(query).await.expect("sound");
+        for (args, taken) in [
+            (json!({"used": 1, "unused": "2013-02-04"}), true),
+            (json!({"used": [1, 2.5, null], "unused": null}), true),
+            (json!({"used": 1}), false),
+            (json!({"unused": "2013-02-04"}), false),
+            (json!({"used": 1, "unused": 5}), false),
+            (json!({"used": 1, "unused": "2013-02-30"}), false),
+            (json!({"used": [1, "x"], "unused": "2013-02-04"}), false),
+            (json!({"used": 1, "unused": "2013-02-04", "other": 1}), false),
+        ] {
+            let Json::Object(object) = args.clone() else { unreachable!() };
+            let request = QueryRequest { source: QuerySource::Name("q".to_owned()), args: object };
+            let prepared = replica.prepare(&request, &Map::new()).map(drop).map_err(|error| error.kind);
+            let expected = if taken { Ok(()) } else { Err(QueryErrorKind::BadArgs) };
+            assert_eq!(prepared, expected, "{args}");
+        }
         shut_down(replica).await;
     });
 }

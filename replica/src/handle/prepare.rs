@@ -18,7 +18,7 @@ use std::{
     sync::{Arc, atomic::Ordering::Relaxed},
     time::{Duration, Instant},
 };
-use tidegate_wire::model::{ColumnType, Cv, query::Query};
+use tidegate_wire::model::{ColumnType, Cv, Value, query::Query};
 
 /// Longest name of a named query, bytes.
 const NAME_BYTES_MAX: usize = 256;
@@ -56,6 +56,9 @@ impl Inner {
         if let Some(argument) = args.keys().find(|argument| !definition.args.contains_key(*argument)) {
             let message = format!("query {name} has no parameter {argument}");
             return Err(QueryError::new(QueryErrorKind::BadArgs, message));
+        }
+        for (parameter, ty) in &definition.args {
+            check_argument(parameter, *ty, args.get(parameter))?;
         }
         let prepared = self.prepare_source(&definition.source, args, claims, Some(&definition))?;
         let (args, claims) = (args.clone(), claims.clone());
@@ -284,6 +287,25 @@ fn family_status(family: &Family) -> QueryStatus {
         subscribers: family.bindings.values().map(|binding| binding.subscribers).sum(),
         last_advance_us: family.gauges.last_advance_ns.load(Relaxed) / 1_000,
         fault: None,
+    }
+}
+
+/// Whether a declared parameter has a value of its type, or a list of them, whatever the query makes of it.
+fn check_argument(parameter: &str, ty: ColumnType, value: Option<&Json>) -> Result<(), QueryError> {
+    let fail = |message| Err(QueryError::new(QueryErrorKind::BadArgs, message));
+    let Some(value) = value else { return fail(format!("parameter {parameter} has no value in args")) };
+    let check = |value: &Json| match Value::from_json(ty, value) {
+        // A fraction compares with whole numbers, exactly.
+        Err(_) if ty == ColumnType::Int8 && value.is_number() => Ok(()),
+        checked => checked.map(drop),
+    };
+    let checked = match value {
+        Json::Array(members) if ty != ColumnType::Json => members.iter().try_for_each(check),
+        value => check(value),
+    };
+    match checked {
+        Ok(()) => Ok(()),
+        Err(error) => fail(format!("parameter {parameter}: {error}")),
     }
 }
 
