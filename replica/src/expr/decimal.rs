@@ -287,6 +287,11 @@ pub(super) fn power(base: &BigDecimal, exponent: &BigDecimal) -> Result {
             problem: "a negative number raised to a non-integer power yields a complex result",
         });
     }
+    if *base == 1 || *base == -1 {
+        let is_odd = base.sign() == Sign::Minus && units(exponent, 0) % BigInt::from(2) != BigInt::from(0);
+        let scale = SIGNIFICANT_MIN.max(scales).min(SCALE_MAX);
+        return finish(&BigDecimal::from(if is_odd { -1 } else { 1 }), scale);
+    }
     let exponent_f64 = to_f64(exponent);
     let weight = exponent_f64 * log10_estimate(base);
     if weight > NUMERIC_DIGITS_MAX as f64 {
