@@ -293,6 +293,11 @@ pub(super) fn power(base: &BigDecimal, exponent: &BigDecimal) -> Result {
         return finish(&BigDecimal::from(if is_odd { -1 } else { 1 }), scale);
     }
     let exponent_f64 = to_f64(exponent);
+    if exponent_f64.is_infinite() {
+        let grows = (base.abs() > BigDecimal::from(1)) == (exponent_f64 > 0.0);
+        let zero = BigDecimal::new(BigInt::from(0), SCALE_MAX);
+        return if grows { Err(EvalError::NumericOverflow) } else { Ok(zero) };
+    }
     let weight = exponent_f64 * log10_estimate(base);
     if weight > NUMERIC_DIGITS_MAX as f64 {
         return Err(EvalError::NumericOverflow);

@@ -1,7 +1,7 @@
 //! Values with their edges, and cases made of them.
 
 use crate::support::expression::Node;
-use rand::{Rng as _, SeedableRng as _, seq::IndexedRandom as _};
+use rand::{SeedableRng as _, seq::IndexedRandom as _};
 use rand_chacha::ChaCha8Rng;
 
 pub(super) type Values = &'static [Option<&'static str>];
