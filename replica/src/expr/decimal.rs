@@ -294,7 +294,7 @@ pub(super) fn power(base: &BigDecimal, exponent: &BigDecimal) -> Result {
     }
     let exponent_f64 = to_f64(exponent);
     if exponent_f64.is_infinite() {
-        let grows = (base.abs() > BigDecimal::from(1)) == (exponent_f64 > 0.0);
+        let grows = (base.abs() > 1) == (exponent_f64 > 0.0);
         let zero = BigDecimal::new(BigInt::from(0), SCALE_MAX);
         return if grows { Err(EvalError::NumericOverflow) } else { Ok(zero) };
     }
