@@ -6,6 +6,7 @@ pub(crate) mod engine;
 pub(crate) mod expression;
 pub(crate) mod http;
 pub(crate) mod laws;
+pub(crate) mod live;
 pub(crate) mod raw;
 pub(crate) mod seeds;
 pub(crate) mod server;
