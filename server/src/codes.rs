@@ -3,6 +3,7 @@
 use tidegate_replica::{
     handle::CommitRefusalKind,
     query::QueryErrorKind,
+    store::CommitErrorKind,
 };
 use tidegate_wire::protocol::ErrorCode;
 
@@ -31,10 +32,26 @@ pub fn commit_refusal(kind: CommitRefusalKind) -> ErrorCode {
         CommitRefusalKind::UnknownColumn => ErrorCode::UnknownColumn,
         CommitRefusalKind::TypeMismatch => ErrorCode::TypeMismatch,
         CommitRefusalKind::Conflict => ErrorCode::Conflict,
+        CommitRefusalKind::MessageTooLarge => ErrorCode::MessageTooLarge,
         CommitRefusalKind::Forbidden => ErrorCode::Forbidden,
         CommitRefusalKind::ReadOnly => ErrorCode::ReadOnly,
         CommitRefusalKind::NotReady => ErrorCode::NotReady,
         CommitRefusalKind::Internal => ErrorCode::Internal,
+    }
+}
+
+/// The kind under which a line's refusal is remembered with its body; `None` when the same line may be taken later.
+#[must_use]
+pub fn remembered_refusal(code: ErrorCode) -> Option<CommitErrorKind> {
+    match code {
+        ErrorCode::BadMessage => Some(CommitErrorKind::BadMessage),
+        ErrorCode::MessageTooLarge => Some(CommitErrorKind::MessageTooLarge),
+        ErrorCode::UnknownTable => Some(CommitErrorKind::UnknownTable),
+        ErrorCode::UnknownColumn => Some(CommitErrorKind::UnknownColumn),
+        ErrorCode::TypeMismatch => Some(CommitErrorKind::TypeMismatch),
+        ErrorCode::Conflict => Some(CommitErrorKind::Conflict),
+        ErrorCode::Forbidden => Some(CommitErrorKind::Forbidden),
+        _ => None,
     }
 }
 

@@ -15,11 +15,12 @@ const LATENCY_BUCKETS: &[f64] = &[
 /// Why the server gives a connection up: its outbox is full, or a write to it takes too long.
 const EVICTION_REASONS: &[&str] = &["outbox_full", "write_timeout"];
 
-const FAULT_CAUSES: [FaultCause; 5] = [
+const FAULT_CAUSES: [FaultCause; 6] = [
     FaultCause::Derive,
     FaultCause::Deadline,
     FaultCause::WorkerLost,
     FaultCause::Removed,
+    FaultCause::Replaced,
     FaultCause::SchemaChanged,
 ];
 
@@ -29,6 +30,7 @@ pub(crate) fn cause_name(cause: FaultCause) -> &'static str {
         FaultCause::Deadline => "deadline",
         FaultCause::WorkerLost => "worker_lost",
         FaultCause::Removed => "removed",
+        FaultCause::Replaced => "replaced",
         FaultCause::SchemaChanged => "schema_changed",
     }
 }

@@ -171,6 +171,8 @@ fn replica_options(config: &Config) -> ReplicaOptions {
         commit_ops_max: limits.commit_ops_max,
         families_max: limits.families_max,
         keep_alive: drain.keep_alive_ms,
+        // A row's JSON is up to about four times as long as the store's encoding.
+        batch_bytes_max: (limits.frame_bytes_target / 4).clamp(1, defaults.batch_bytes_max),
     }
 }
 

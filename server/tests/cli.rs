@@ -250,6 +250,24 @@ fn a_wrong_address_to_listen_on_is_told_with_an_example() {
     assert!(told.contains("HOST:PORT") && told.contains("127.0.0.1:7300"), "{told}");
 }
 
+#[test]
+fn requests_that_cannot_be_read_are_answered_in_json() {
+    let (_server, url) = serve();
+    let address = url.trim_start_matches("http://");
+    for query in ["args={\"p\": 7}", "args=<p>"] {
+        let mut socket = TcpStream::connect(address).expect("the server is there");
+        let request = format!("GET /v1/queries/q/rows?{query} HTTP/1.1\r\nhost: t\r\n\r\n");
+        socket.write_all(request.as_bytes()).expect("written");
+        let mut answer = Vec::new();
+        socket.read_to_end(&mut answer).expect("an answer");
+        let answer = text(&answer);
+        let (head, body) = answer.split_once("\r\n\r\n").expect("a head and a body");
+        assert!(head.starts_with("HTTP/1.1 400 "), "{head}");
+        let body: Value = serde_json::from_str(body).expect("JSON");
+        assert_eq!(body["error"]["code"], "bad_message", "{body}");
+    }
+}
+
 /// A server's address behind a gate that refuses the first WebSocket with an answer.
 fn gate(url: &str, first: &str) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");

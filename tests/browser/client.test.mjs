@@ -231,3 +231,25 @@ test("results are nested and ordered from the rows' places alone", () => {
     { id: 1, mine: { name: "x" }, all: [] },
   ]);
 });
+
+test("related rows are tied by value, however it is written", () => {
+  const table = (name, type) => ({ name, columns: [{ name: "n", type }], key: [0] });
+  const place = (parent, as, table) => ({ parent, as, table, columns: [0], on: parent === null ? [] : [[0, 0]], order: [], one: false });
+  const tied = (parent, child, parentType, childType) => {
+    const tables = [table("p", parentType), table("c", childType)];
+    const row = (value, places) => new Map([["k", { key: "k", places, cells: [value] }]]);
+    const places = [place(null, null, 0), place(0, "found", 1)];
+    const [shown] = buildRows({ tables, places, rows: [row(parent, 1), row(child, 2)] });
+    return shown.found.length === 1;
+  };
+  assert.ok(tied("1", "1.00", "numeric", "numeric"));
+  assert.ok(tied(100, "1e2", "int8", "numeric"));
+  assert.ok(tied(-0.5, "-0.50", "float8", "numeric"));
+  assert.ok(tied(0, "-0.0", "int8", "numeric"));
+  assert.ok(tied("NaN", "NaN", "float8", "numeric"));
+  assert.ok(tied(1e21, "1000000000000000000000", "float8", "numeric"));
+  assert.ok(tied("2013-02-04", "2013-02-04T00:00:00Z", "date", "timestamptz"));
+  assert.ok(!tied("12345678901234567890.1", "12345678901234567890.2", "numeric", "numeric"));
+  assert.ok(!tied("1", "10", "numeric", "numeric"));
+  assert.ok(!tied("1", "1.0", "text", "text"));
+});

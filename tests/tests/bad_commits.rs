@@ -216,10 +216,59 @@ fn a_body_with_a_key_is_applied_once() {
         let again = keyed(&mut http, "r", &half).await;
         assert_eq!((again.status, &again.body), (refused.status, &refused.body));
         assert_eq!(ids(&mut http).await, [2, 3, 5]);
-        for key in ["", &"k".repeat(1_000)] {
+        assert_eq!(keyed(&mut http, &"k".repeat(255), &body(&[])).await.status, 200);
+        for key in ["", &"k".repeat(256), "a b", "a\tb"] {
             let answer = keyed(&mut http, key, &two).await;
             assert_eq!((answer.status, answer.code().as_str()), (400, "bad_message"));
         }
+        server.stop().await;
+    });
+}
+
+/// A body's outcome is remembered too when none of its lines is a commit that was taken or refused.
+#[test]
+fn every_end_of_a_body_with_a_key_is_remembered() {
+    block_on(async {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut config = memory();
+        config.store.data_dir = folder.path().to_str().expect("UTF-8").to_owned();
+        config.limits.line_bytes_max = 2_000;
+        let (mut server, mut http) = start(config.clone()).await;
+        let table = |name: &str, ty: &str| {
+            json!({"tables": [{"name": name, "columns": [{"name": "id", "type": ty}], "primary_key": ["id"]}]})
+                .to_string()
+        };
+        let long = insert(20).to_string().replace("\"id\"", &format!("{}\"id\"", " ".repeat(3_000)));
+        let bodies = [
+            ("empty", String::new(), 200),
+            ("tables", table("new", "int8"), 200),
+            ("contradiction", body(&[&table("things", "text"), &insert(21).to_string()]), 409),
+            ("long", long.clone(), 413),
+            ("late", body(&[&insert(22).to_string(), &insert(23).to_string(), &long]), 413),
+            ("cut", "{\"ops\":[\n".to_owned(), 400),
+            ("nonsense", "xyz".to_owned(), 400),
+        ];
+        let mut answers = Vec::new();
+        for (key, body, status) in &bodies {
+            let answer = keyed(&mut http, key, body).await;
+            assert_eq!(answer.status, *status, "{key}: {:?}", answer.body);
+            let stated = answer.json();
+            let stated = stated.get("error").unwrap_or(&stated)["cv"].as_u64();
+            assert_eq!(answer.cv, stated, "{key}");
+            answers.push(answer);
+            http.commit([&json!({"ops": []})]).await;
+        }
+        for _ in 0..2 {
+            for ((key, body, _), answer) in bodies.iter().zip(&answers) {
+                assert_eq!(keyed(&mut http, key, body).await, *answer, "{key}");
+                let other = keyed(&mut http, key, &insert(30).to_string()).await;
+                assert_eq!((other.status, other.code().as_str()), (409, "conflict"), "{key}");
+            }
+            server.stop().await;
+            server = TestServer::start(config.clone()).await;
+            http = Http::connect(server.addr()).await;
+        }
+        assert_eq!(ids(&mut http).await, [1, 22, 23]);
         server.stop().await;
     });
 }
@@ -286,6 +335,11 @@ fn every_path_answers_errors_in_json() {
             (Method::DELETE, "/v1/queries/none", "", 404, "unknown_name"),
             (Method::GET, "/v1/queries/none/rows", "", 404, "unknown_name"),
             (Method::GET, "/v1/queries/none/changes", "", 404, "unknown_name"),
+            (Method::GET, "/v1/queries/%ff", "", 400, "bad_message"),
+            (Method::PUT, "/v1/queries/%ff", "{\"query\":{\"table\":\"things\"}}", 400, "bad_message"),
+            (Method::GET, "/v1/queries/%ff/rows", "", 400, "bad_message"),
+            (Method::GET, "/v1/queries/%ff/changes", "", 400, "bad_message"),
+            (Method::GET, "/%ff", "", 400, "bad_message"),
             (Method::GET, "/v1/queries/by_id/rows", "", 400, "bad_args"),
             (Method::GET, "/v1/queries/by_id/rows?args=5", "", 400, "bad_args"),
             (Method::GET, "/v1/queries/by_id/rows?args=%7B%22p%22:1,%22q%22:2%7D", "", 400, "bad_args"),

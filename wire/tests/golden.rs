@@ -98,14 +98,14 @@ fn client_messages() {
     let ops = vec![
         RowOp::Insert(Insert {
             insert: "issues".to_owned(),
-            row: object(json!({"id": 1, "title": "a", "score": 0.5, "closed": null})),
+            row: object(json!({"id": 1, "title": "a", "score": 0.5, "closed": null})).into(),
         }),
         RowOp::Update(Update {
             update: "issues".to_owned(),
-            key: object(json!({"id": 1})),
-            set: object(json!({"title": "b"})),
+            key: object(json!({"id": 1})).into(),
+            set: object(json!({"title": "b"})).into(),
         }),
-        RowOp::Delete(Delete { delete: "issues".to_owned(), key: object(json!({"id": 1})) }),
+        RowOp::Delete(Delete { delete: "issues".to_owned(), key: object(json!({"id": 1})).into() }),
     ];
     check(
         "client_messages.json",

@@ -4,8 +4,8 @@ use crate::{client::Handle, error::MutationError};
 use serde_json::Value as Json;
 use std::sync::Arc;
 use tidegate_wire::model::{
-    Cv,
-    commit::{Delete, Insert, JsonRow, RowOp, Update},
+    Cv, GivenRow,
+    commit::{Delete, Insert, RowOp, Update},
 };
 use tokio::sync::oneshot;
 
@@ -69,9 +69,9 @@ pub fn delete(table: impl Into<String>, key: Json) -> RowOp {
     RowOp::Delete(Delete { delete: table.into(), key: object(key) })
 }
 
-fn object(json: Json) -> JsonRow {
+fn object(json: Json) -> GivenRow {
     match json {
-        Json::Object(object) => object,
+        Json::Object(object) => object.into(),
         other => panic!("{other} is not an object"),
     }
 }

@@ -84,7 +84,7 @@ impl<S: Sink> Drain<S> {
             };
             self.sink.subscribed(conn, sub, subscriber.epoch, &family.output, true);
             let ops = hydrated.footprint.difference_from(&base);
-            let parts = batches::split(&family.output, cv, ops, Kind::Snapshot);
+            let parts = batches::split(&family.output, cv, ops, Kind::Snapshot, self.batch_bytes_max);
             self.statistics.count(&parts, 1);
             deliver(&mut self.sink, &parts, &mut binding.subscribers, &[slot]);
         }
@@ -96,7 +96,13 @@ impl<S: Sink> Drain<S> {
                 parts.iter_mut().for_each(|part| part.cv = cv);
                 parts
             }
-            _ => batches::split(&family.output, cv, hydrated.footprint.snapshot(), Kind::Snapshot),
+            _ => batches::split(
+                &family.output,
+                cv,
+                hydrated.footprint.snapshot(),
+                Kind::Snapshot,
+                self.batch_bytes_max,
+            ),
         };
         for &slot in &fresh {
             let Subscriber { conn, sub, epoch, .. } = binding.subscribers[slot];

@@ -1,6 +1,6 @@
 //! Splits operations into batches of bounded size.
 
-use super::{BatchOps, RowOp, limits::BATCH_ROW_BYTES_MAX};
+use super::{BatchOps, RowOp};
 use crate::query::Output;
 use std::sync::Arc;
 use tidegate_wire::model::Cv;
@@ -14,21 +14,27 @@ pub(super) enum Kind {
     Increment,
 }
 
-/// The operations as batches of at most [`BATCH_ROW_BYTES_MAX`] each (or one row), in order.
-pub(super) fn split(output: &Arc<Output>, cv: Cv, ops: Vec<RowOp>, kind: Kind) -> Vec<BatchOps> {
+/// The operations as batches of at most `bytes_max` row bytes each (or one row), in order.
+pub(super) fn split(
+    output: &Arc<Output>,
+    cv: Cv,
+    ops: Vec<RowOp>,
+    kind: Kind,
+    bytes_max: usize,
+) -> Vec<BatchOps> {
     let batch = |ops| BatchOps { output: Arc::clone(output), cv, more: false, ops };
     if ops.is_empty() && kind == Kind::Increment {
         return Vec::new();
     }
     let bytes: usize = ops.iter().map(size).sum();
-    if bytes <= BATCH_ROW_BYTES_MAX {
+    if bytes <= bytes_max {
         return vec![batch(ops)];
     }
-    let mut batches = Vec::with_capacity(bytes / BATCH_ROW_BYTES_MAX + 1);
+    let mut batches = Vec::with_capacity(bytes / bytes_max.max(1) + 1);
     let (mut part, mut part_bytes) = (Vec::new(), 0);
     for op in ops {
         let bytes = size(&op);
-        if !part.is_empty() && part_bytes + bytes > BATCH_ROW_BYTES_MAX {
+        if !part.is_empty() && part_bytes + bytes > bytes_max {
             batches.push(batch(std::mem::take(&mut part)));
             part_bytes = 0;
         }

@@ -2,7 +2,11 @@
 //! into it and gets the net operations out; all subscribers of the binding share it.
 
 use super::{RowOp, StandingRow};
-use crate::{query::Output, store::KeyBytes, worker::Change};
+use crate::{
+    query::{Output, OutputTable},
+    store::KeyBytes,
+    worker::Change,
+};
 use hashbrown::{HashMap, hash_map::EntryRef};
 use smallvec::{SmallVec, smallvec};
 use std::{cmp::Ordering, sync::Arc};
@@ -72,7 +76,9 @@ impl Footprint {
 
     /// Folds all changes of one commit (or of several merged) in. The order of the changes has no influence: per
     /// key and place a row stands afterwards as often as before, plus the entering, minus the leaving changes. An
-    /// edit that touches neither places nor a column that travels yields no operation, but its row is kept.
+    /// edit that touches neither places nor a column that travels yields no operation, but its row is kept. When a key
+    /// comes to be written otherwise (`1.0` for `1`), the row leaves under the old spelling and enters under the new
+    /// one: clients may tell rows apart by what is written.
     pub fn fold(&mut self, changes: &[Change], emit: Emit) -> Folded {
         let mut folded = Folded::default();
         let mut steps: SmallVec<[Step<'_>; 2]> = SmallVec::with_capacity(changes.len());
@@ -87,9 +93,7 @@ impl Footprint {
         steps.sort_unstable_by(|a, b| a.table.cmp(&b.table).then_with(|| a.key.cmp(&b.key)));
         for steps in steps.chunk_by(|a, b| a.table == b.table && a.key == b.key) {
             let table = steps[0].table;
-            let travelling = &self.output.tables[table].columns;
-            let op = settle(&mut self.tables[table], travelling, steps, emit, &mut folded.unbalanced);
-            folded.ops.extend(op);
+            settle(&mut self.tables[table], &self.output.tables[table], steps, emit, &mut folded);
         }
         folded
     }
@@ -132,11 +136,21 @@ impl Footprint {
         }
         let mut ops = Vec::new();
         for (table, (rows, mut held)) in self.tables.iter().zip(held).enumerate() {
-            let travelling = &self.output.tables[table].columns;
+            let OutputTable { columns: travelling, key: key_columns } = &self.output.tables[table];
             let mut of_table = Vec::new();
+            let remove = |row: &Row| RowOp {
+                kind: OpKind::Remove,
+                table,
+                places: PlaceMask::default(),
+                row: row.clone(),
+            };
             for (key, standing) in rows {
                 let kind = match held.remove(key) {
                     None => OpKind::Add,
+                    Some(before) if !before.row.same_cells(&standing.row, key_columns) => {
+                        of_table.push((key.clone(), remove(&before.row)));
+                        OpKind::Add
+                    }
                     Some(before)
                         if before.places != standing.places
                             || !before.row.same_cells(&standing.row, travelling) =>
@@ -148,11 +162,9 @@ impl Footprint {
                 let op = RowOp { kind, table, places: standing.places, row: standing.row.clone() };
                 of_table.push((key.clone(), op));
             }
-            of_table.extend(held.into_iter().map(|(key, gone)| {
-                let places = PlaceMask::default();
-                (key, RowOp { kind: OpKind::Remove, table, places, row: gone.row.clone() })
-            }));
-            of_table.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+            of_table.extend(held.into_iter().map(|(key, gone)| (key, remove(&gone.row))));
+            // Stable, as a key that is written otherwise leaves before it enters.
+            of_table.sort_by(|a, b| a.0.cmp(&b.0));
             ops.extend(of_table.into_iter().map(|(_, op)| op));
         }
         ops
@@ -193,37 +205,46 @@ fn encode_key(row: &Row, columns: &[usize], scratch: &mut Vec<u8>) -> KeyBytes {
 /// Applies the steps of one key, of which there is at least one.
 fn settle(
     rows: &mut HashMap<KeyBytes, Standing>,
-    travelling: &[usize],
+    output: &OutputTable,
     steps: &[Step<'_>],
     emit: Emit,
-    unbalanced: &mut usize,
-) -> Option<RowOp> {
+    folded: &mut Folded,
+) {
     let table = steps[0].table;
     let entry = rows.entry_ref(steps[0].key.as_slice());
     let before = match &entry {
         EntryRef::Occupied(entry) => entry.get().places,
         EntryRef::Vacant(_) => PlaceMask::default(),
     };
-    let places = places_after(before, steps, unbalanced);
+    let places = places_after(before, steps, &mut folded.unbalanced);
     let row = entered_row(steps);
+    let mut push = |kind, places, row| {
+        if emit == Emit::Ops {
+            folded.ops.push(RowOp { kind, table, places, row });
+        }
+    };
     match (entry, places.is_empty()) {
-        (EntryRef::Vacant(_), true) => None,
+        (EntryRef::Vacant(_), true) => {}
         (EntryRef::Vacant(entry), false) => {
             // A place that stands afterwards and did not before has an entering step, which brings a row.
-            let row = row?.clone();
+            let Some(row) = row.cloned() else { return };
             entry.insert(Standing { places, row: row.clone() });
-            (emit == Emit::Ops).then_some(RowOp { kind: OpKind::Add, table, places, row })
+            push(OpKind::Add, places, row);
         }
         (EntryRef::Occupied(entry), true) => {
             let row = entry.remove().row;
-            (emit == Emit::Ops).then_some(RowOp { kind: OpKind::Remove, table, places, row })
+            push(OpKind::Remove, places, row);
         }
         (EntryRef::Occupied(mut entry), false) => {
             let standing = entry.get_mut();
             let row = row.unwrap_or(&standing.row).clone();
-            let nothing = before == places && standing.row.same_cells(&row, travelling);
-            *standing = Standing { places, row: row.clone() };
-            (emit == Emit::Ops && !nothing).then_some(RowOp { kind: OpKind::Edit, table, places, row })
+            let old = std::mem::replace(standing, Standing { places, row: row.clone() });
+            if !old.row.same_cells(&row, &output.key) {
+                push(OpKind::Remove, PlaceMask::default(), old.row);
+                push(OpKind::Add, places, row);
+            } else if before != places || !old.row.same_cells(&row, &output.columns) {
+                push(OpKind::Edit, places, row);
+            }
         }
     }
 }
@@ -271,7 +292,7 @@ fn heavier(a: &(i64, &Row), b: &(i64, &Row)) -> Ordering {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{query::OutputTable, worker::BindingId};
+    use crate::worker::BindingId;
     use tidegate_wire::model::{
         ColumnType, Fingerprint, Layout, PlaceLayout, TableLayout, Value, layout::LayoutColumn,
     };
@@ -321,6 +342,24 @@ mod tests {
         let mut footprint = Footprint::new(output());
         assert_eq!(footprint.fold(changes, Emit::Nothing).unbalanced, 0);
         footprint
+    }
+
+    #[test]
+    fn a_key_that_is_written_otherwise_leaves_and_enters() {
+        let row = |id: &str| {
+            Row::from_values(&[Value::Numeric(Arc::new(id.parse().expect("a number"))), Value::Int8(1)])
+        };
+        let (old, new) = (row("1"), row("1.0"));
+        let (leave, enter) = (op(OpKind::Remove, 0, 0, old.clone()), op(OpKind::Add, 0, 1, new.clone()));
+        for changes in [
+            vec![change(0, Some(old.clone()), Some(new.clone()))],
+            vec![change(0, None, Some(new.clone())), change(0, Some(old.clone()), None)],
+        ] {
+            let mut footprint = holding(&[change(0, None, Some(old.clone()))]);
+            let base: Vec<_> = footprint.rows().collect();
+            assert_eq!(footprint.fold(&changes, Emit::Ops).ops, [leave.clone(), enter.clone()]);
+            assert_eq!(footprint.difference_from(&base), [leave.clone(), enter.clone()]);
+        }
     }
 
     /// Fails when [`settle`] answers a removal for an edit, or keeps a row that stands nowhere.

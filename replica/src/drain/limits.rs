@@ -1,7 +1,7 @@
 //! The drain's limits, each with its unit and what happens at it.
 
-/// Row bytes per batch, in bytes of the store's encoding, estimated before projection. A larger result is split;
-/// a single larger row still travels, alone.
+/// Row bytes per batch, in bytes of the store's encoding, estimated before projection, unless fewer are asked for. A
+/// larger result is split; a single larger row still travels, alone.
 pub const BATCH_ROW_BYTES_MAX: usize = 256 * 1024;
 
 /// Inputs waiting for the drain's thread. When it is full, workers and coordinator wait.

@@ -11,7 +11,7 @@ use super::{
     early::EarlyEvents,
     ended::Ended,
     family::{Announced, Binding, Family, Hydrated, Stage},
-    limits::{EARLY_BINDINGS_MAX, EARLY_CHANGES_MAX, EARLY_FAMILIES_MAX},
+    limits::{BATCH_ROW_BYTES_MAX, EARLY_BINDINGS_MAX, EARLY_CHANGES_MAX, EARLY_FAMILIES_MAX},
     position::Workers,
 };
 use crate::{
@@ -27,6 +27,8 @@ use tidegate_wire::model::{Cv, Seq, SubId};
 #[derive(Debug)]
 pub struct Drain<S> {
     pub(super) sink: S,
+    /// Row bytes per batch.
+    pub(super) batch_bytes_max: usize,
     pub(super) families: HashMap<QueryId, Family>,
     pub(super) connections: HashMap<ConnId, Connection>,
     pub(super) workers: Workers,
@@ -49,6 +51,7 @@ impl<S: Sink> Drain<S> {
     pub fn new(sink: S) -> Self {
         Self {
             sink,
+            batch_bytes_max: BATCH_ROW_BYTES_MAX,
             families: HashMap::new(),
             connections: HashMap::new(),
             workers: Workers::default(),
@@ -61,6 +64,13 @@ impl<S: Sink> Drain<S> {
             shut_down: false,
             recipients: Vec::new(),
         }
+    }
+
+    /// With at most that many row bytes in a batch.
+    #[must_use]
+    pub fn with_batch_bytes_max(mut self, bytes_max: usize) -> Self {
+        self.batch_bytes_max = bytes_max.clamp(1, BATCH_ROW_BYTES_MAX);
+        self
     }
 
     /// The counters.
@@ -417,7 +427,8 @@ impl<S: Sink> Drain<S> {
                     unbalanced.push((id, cv));
                     continue;
                 }
-                for batch in batches::split(&family.output, cv, folded.ops, Kind::Increment) {
+                let bytes_max = self.batch_bytes_max;
+                for batch in batches::split(&family.output, cv, folded.ops, Kind::Increment, bytes_max) {
                     self.recipients.clear();
                     for subscriber in &mut binding.subscribers {
                         let Stage::Open { next } = &mut subscriber.stage else { continue };

@@ -1,7 +1,10 @@
 //! The drain's thread. Workers and the coordinator share one bounded queue, so that a control sent before the
 //! order to a worker also reaches the drain before what the worker makes of it.
 
-use super::{Control, Drain, Sink, Statistics, limits::INPUT_QUEUE_MAX};
+use super::{
+    Control, Drain, Sink, Statistics,
+    limits::{BATCH_ROW_BYTES_MAX, INPUT_QUEUE_MAX},
+};
 use crate::worker::WorkerEvent;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 use parking_lot::Mutex;
@@ -28,11 +31,17 @@ pub struct DrainOptions {
     pub input_queue_max: usize,
     /// How often idle connections are told `cv_min`. Default 10 s.
     pub keep_alive_interval: Duration,
+    /// Row bytes per batch, at most [`BATCH_ROW_BYTES_MAX`], which is the default.
+    pub batch_bytes_max: usize,
 }
 
 impl Default for DrainOptions {
     fn default() -> Self {
-        Self { input_queue_max: INPUT_QUEUE_MAX, keep_alive_interval: Duration::from_secs(10) }
+        Self {
+            input_queue_max: INPUT_QUEUE_MAX,
+            keep_alive_interval: Duration::from_secs(10),
+            batch_bytes_max: BATCH_ROW_BYTES_MAX,
+        }
     }
 }
 
@@ -112,7 +121,7 @@ impl<S: Sink + Send + 'static> DrainThread<S> {
         let (sender, receiver) = bounded(options.input_queue_max.max(1));
         let statistics = Arc::new(Mutex::new(Statistics::default()));
         let thread = Self {
-            drain: Drain::new(sink),
+            drain: Drain::new(sink).with_batch_bytes_max(options.batch_bytes_max),
             receiver,
             statistics: Arc::clone(&statistics),
             keep_alive_interval: options.keep_alive_interval,

@@ -287,7 +287,17 @@ pub(super) fn power(base: &BigDecimal, exponent: &BigDecimal) -> Result {
             problem: "a negative number raised to a non-integer power yields a complex result",
         });
     }
+    if *base == 1 || *base == -1 {
+        let is_odd = base.sign() == Sign::Minus && units(exponent, 0) % BigInt::from(2) != BigInt::from(0);
+        let scale = SIGNIFICANT_MIN.max(scales).min(SCALE_MAX);
+        return finish(&BigDecimal::from(if is_odd { -1 } else { 1 }), scale);
+    }
     let exponent_f64 = to_f64(exponent);
+    if exponent_f64.is_infinite() {
+        let grows = (base.abs() > 1) == (exponent_f64 > 0.0);
+        let zero = BigDecimal::new(BigInt::from(0), SCALE_MAX);
+        return if grows { Err(EvalError::NumericOverflow) } else { Ok(zero) };
+    }
     let weight = exponent_f64 * log10_estimate(base);
     if weight > NUMERIC_DIGITS_MAX as f64 {
         return Err(EvalError::NumericOverflow);

@@ -337,14 +337,14 @@ impl Sum {
             }
         };
         self.months = self.months.checked_add(whole.checked_mul(months_per)?)?;
-        self.months += (fraction * months_per as f64).round_ties_even() as i64;
+        self.months = self.months.saturating_add((fraction * months_per as f64).round_ties_even() as i64);
         Some(())
     }
 
     /// Whole days of it are days, the rest is time.
     fn fraction_of_days(&mut self, days: f64) {
         let whole = days.trunc();
-        self.days += whole as i64;
+        self.days = self.days.saturating_add(whole as i64);
         self.micros += ((days - whole) * MICROS_PER_DAY as f64).round_ties_even() as i128;
     }
 

@@ -18,8 +18,9 @@ pub enum Arithmetic {
     Remainder,
 }
 
-/// An expression that yields a value.
-#[derive(Clone, Debug, PartialEq)]
+/// An expression that yields a value. Equal ones yield the same: constants are only equal in one type and, where they show
+/// it, one scale.
+#[derive(Clone, Debug)]
 pub enum Scalar {
     /// A constant.
     Constant(Value),
@@ -37,6 +38,32 @@ pub enum Scalar {
     Call(Function, Vec<Scalar>),
     /// A condition's truth; unknown is NULL.
     Condition(Box<Condition>),
+}
+
+impl PartialEq for Scalar {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Constant(a), Self::Constant(b)) => is_same(a, b),
+            (Self::Column(a), Self::Column(b)) => a == b,
+            (Self::Arithmetic(op, a, b), Self::Arithmetic(other, c, d)) => op == other && a == c && b == d,
+            (Self::Convert(ty, a), Self::Convert(other, b)) => ty == other && a == b,
+            (Self::Case(branches, a), Self::Case(others, b)) => branches == others && a == b,
+            (Self::Coalesce(a), Self::Coalesce(b)) => a == b,
+            (Self::Call(function, a), Self::Call(other, b)) => function == other && a == b,
+            (Self::Condition(a), Self::Condition(b)) => a == b,
+            _ => false,
+        }
+    }
+}
+
+/// Whether two values cannot be told apart: 1 and 1.0 can, though they compare as equal.
+fn is_same(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Numeric(a), Value::Numeric(b)) => a.to_string() == b.to_string(),
+        (Value::Float8(a), Value::Float8(b)) => a.to_bits() == b.to_bits(),
+        (Value::Json(a), Value::Json(b)) => a == b,
+        _ => a.as_ref().column_type() == b.as_ref().column_type() && a == b,
+    }
 }
 
 /// A scalar's value: borrowed from the row or the expression where it can be.

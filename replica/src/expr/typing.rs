@@ -7,6 +7,8 @@ mod function;
 mod literal;
 mod operator;
 mod predicate;
+#[cfg(test)]
+mod tests;
 
 pub use cast::{cast, cast_numeric};
 pub use function::{call, extract, is_function};

@@ -4,6 +4,8 @@
 //! marked "blocking" belong on a blocking thread.
 
 mod check;
+mod durable_file;
+mod epochs;
 mod fresh;
 mod named;
 pub mod options;
@@ -32,6 +34,7 @@ use crate::{
     store::{CommitError, CommitLimits, Commits, Draft, Snapshot, Store},
     worker::WorkerHandle,
 };
+use crossbeam_channel::Sender;
 use named::NamedFile;
 use parking_lot::Mutex;
 use registry::Registry;
@@ -56,10 +59,12 @@ struct Inner {
     /// Taken by [`Inner::registry`] only.
     registry: Mutex<Registry>,
     faults: Arc<owner::OwnerFaults>,
+    /// Wakes the owner's thread.
+    wake_owner: Sender<()>,
     named_file: NamedFile,
     next_query: AtomicU64,
     next_binding: AtomicU64,
-    next_epoch: AtomicU64,
+    epochs: epochs::Epochs,
     /// The threads to join at shutdown, workers before the drain.
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
@@ -125,6 +130,7 @@ impl Replica {
             applied: entry.applied,
             cv: entry.cv,
             refused: entry.refused.as_ref().map(CommitRefusal::from),
+            refused_line: entry.refused.as_ref().and_then(|refused| refused.place.line),
         })
     }
 
@@ -179,11 +185,12 @@ impl Replica {
         self.inner.unsubscribe(conn, sub);
     }
 
-    /// Registers or replaces a named query. A replaced query's subscribers are told `query_removed`.
+    /// Registers or replaces a named query. A replaced query's subscribers are told `query_removed`. One that is to be
+    /// pinned is run once: what that fails with, if it does, is returned, and pinning it is tried again later.
     ///
     /// # Errors
     /// As [`Replica::prepare`]; then the old one stays.
-    pub async fn put_query(&self, query: NamedQuery) -> Result<(), QueryError> {
+    pub async fn put_query(&self, query: NamedQuery) -> Result<Option<QueryError>, QueryError> {
         self.inner.put_query(query, None).await
     }
 

@@ -28,6 +28,8 @@ pub struct ReplicaOptions {
     pub families_max: usize,
     /// How often an idle connection is told `cv_min`; default 30 s.
     pub keep_alive: Duration,
+    /// Row bytes in one batch, in the store's encoding; default and at most 256 KiB.
+    pub batch_bytes_max: usize,
 }
 
 impl Default for ReplicaOptions {
@@ -45,6 +47,7 @@ impl Default for ReplicaOptions {
             commit_ops_max: 1_000_000,
             families_max: 10_000,
             keep_alive: Duration::from_secs(30),
+            batch_bytes_max: crate::drain::limits::BATCH_ROW_BYTES_MAX,
         }
     }
 }

@@ -1,6 +1,10 @@
 //! The families' owner: hears of faults before any subscriber does, and sweeps what nobody wants any more.
 
-use super::{Inner, registry::Registry};
+use super::{
+    Inner,
+    registry::Registry,
+    request::{ByName, DefinitionId},
+};
 use crate::{
     drain::{BatchOps, ConnId, Control, Recipient, Sink},
     query::Output,
@@ -8,6 +12,7 @@ use crate::{
 };
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 use parking_lot::{Mutex, MutexGuard};
+use serde_json::Map;
 use std::{
     sync::{Arc, Weak},
     time::{Duration, Instant},
@@ -18,6 +23,7 @@ use tidegate_wire::model::{Cv, Epoch, SubId};
 pub(super) struct OwnerFault {
     query: QueryId,
     binding: Option<BindingId>,
+    message: String,
 }
 
 /// Faults that the registry does not know of yet.
@@ -38,10 +44,10 @@ pub(super) struct OwnerSink {
 }
 
 impl OwnerSink {
-    pub(super) fn new(sink: Box<dyn Sink + Send>) -> (Self, Arc<OwnerFaults>, Receiver<()>) {
+    pub(super) fn new(sink: Box<dyn Sink + Send>) -> (Self, Arc<OwnerFaults>, Sender<()>, Receiver<()>) {
         let (wake, woken) = bounded(1);
         let faults = Arc::new(OwnerFaults::default());
-        (Self { sink, faults: Arc::clone(&faults), wake }, faults, woken)
+        (Self { sink, faults: Arc::clone(&faults), wake: wake.clone() }, faults, wake, woken)
     }
 }
 
@@ -67,7 +73,7 @@ impl Sink for OwnerSink {
     }
 
     fn owner_faulted(&mut self, query: QueryId, binding: Option<BindingId>, fault: &Fault) {
-        self.faults.0.lock().push(OwnerFault { query, binding });
+        self.faults.0.lock().push(OwnerFault { query, binding, message: fault.message.clone() });
         // A wake-up that waits already does for this fault too.
         let _ = self.wake.try_send(());
         self.sink.owner_faulted(query, binding, fault);
@@ -83,6 +89,8 @@ const SWEEP_INTERVAL: Duration = Duration::from_millis(500);
 
 /// The owner's thread: ends when the replica is gone.
 pub(super) fn run(inner: &Weak<Inner>, woken: &Receiver<()>) {
+    // What is awaited here comes from other threads; the runtime has nothing to do of its own.
+    let runtime = tokio::runtime::Builder::new_current_thread().build();
     loop {
         let wake = woken.recv_timeout(SWEEP_INTERVAL);
         let Some(inner) = inner.upgrade() else { return };
@@ -90,6 +98,14 @@ pub(super) fn run(inner: &Weak<Inner>, woken: &Receiver<()>) {
             Ok(()) => drop(inner.registry()),
             Err(RecvTimeoutError::Timeout) => inner.sweep(Instant::now()),
             Err(RecvTimeoutError::Disconnected) => return,
+        }
+        let due = inner.due_for_pinning(Instant::now());
+        if let (false, Ok(runtime)) = (due.is_empty(), &runtime) {
+            runtime.block_on(async {
+                for (name, id) in due {
+                    inner.pin_again(&name, id).await;
+                }
+            });
         }
     }
 }
@@ -99,14 +115,63 @@ impl Inner {
     pub(super) fn registry(&self) -> MutexGuard<'_, Registry> {
         let mut registry = self.registry.lock();
         let faults = std::mem::take(&mut *self.faults.0.lock());
+        if !faults.is_empty() {
+            registry.forget_subscriptions(&faults.iter().map(|fault| (fault.query, fault.binding)).collect());
+        }
         for fault in faults {
             self.forget_faulted(&mut registry, &fault);
         }
         registry
     }
 
+    /// Named queries whose pin was lost and is to be tried again now.
+    fn due_for_pinning(&self, now: Instant) -> Vec<(String, DefinitionId)> {
+        let registry = self.registry();
+        let is_due = |due: Option<Instant>| due.is_some_and(|due| due <= now);
+        let due = registry.named.iter().filter(|(_, named)| is_due(named.repin.due));
+        due.map(|(name, named)| (name.clone(), named.id)).collect()
+    }
+
+    /// Pins a named query again, unless the name has come to mean something else meanwhile.
+    async fn pin_again(self: &Arc<Self>, name: &str, id: DefinitionId) {
+        let pinned = match self.prepare_named(name, &Map::new(), &Map::new()) {
+            Ok(prepared) if prepared.by_name.as_ref().map(ByName::id) == Some(id) => {
+                self.pin(&prepared).await
+            }
+            Ok(_) => return,
+            Err(error) => Err(error),
+        };
+        let now = Instant::now();
+        let mut registry = self.registry();
+        let is_live = match &pinned {
+            Ok((query, values, binding)) => registry.binding_mut(*query, values, *binding).is_some(),
+            Err(_) => true,
+        };
+        let named = registry.named.get_mut(name).filter(|named| named.id == id && named.pinned.is_none());
+        match (named, pinned) {
+            (Some(named), Ok(pinned)) if is_live => named.pinned_again(pinned, now),
+            // It faulted before this was known.
+            (Some(named), Ok(_)) => {
+                let fault = std::mem::take(&mut named.repin.fault);
+                named.lost(fault, now);
+            }
+            (Some(named), Err(error)) => named.lost(error.message, now),
+            (None, Ok(pinned)) => self.unpin(&mut registry, &pinned),
+            (None, Err(_)) => {}
+        }
+    }
+
     /// Takes a faulted family or binding out of the registry, so that the next subscription makes a new one.
     fn forget_faulted(&self, registry: &mut Registry, fault: &OwnerFault) {
+        let now = Instant::now();
+        for named in registry.named.values_mut() {
+            let is_lost = named.pinned.as_ref().is_some_and(|(query, _, binding)| {
+                *query == fault.query && fault.binding.is_none_or(|faulted| faulted == *binding)
+            });
+            if is_lost {
+                named.lost(fault.message.clone(), now);
+            }
+        }
         match fault.binding {
             None => self.remove_family(registry, fault.query),
             Some(binding) => {

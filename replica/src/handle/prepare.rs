@@ -2,9 +2,11 @@
 
 use super::{
     Inner, NamedQuery, PreparedQuery, QueryRequest, QuerySource, QueryStatus,
-    named::{NamedState, Pinned, StoredQuery},
+    fresh::standing_rows,
+    named::{NamedState, Pinned, Repin, StoredQuery},
     not_ready,
     registry::{Family, Idle, Registry, values_key},
+    request::ByName,
 };
 use crate::{
     drain::Control,
@@ -17,7 +19,7 @@ use std::{
     sync::{Arc, atomic::Ordering::Relaxed},
     time::{Duration, Instant},
 };
-use tidegate_wire::model::{ColumnType, Cv, query::Query};
+use tidegate_wire::model::{ColumnType, Cv, Value, query::Query};
 
 /// Longest name of a named query, bytes.
 const NAME_BYTES_MAX: usize = 256;
@@ -32,23 +34,37 @@ impl Inner {
             let message = format!("args cannot supply {name}: it is a claim of the connection's token");
             return Err(QueryError::new(QueryErrorKind::Forbidden, message));
         }
-        let QuerySource::Name(name) = &request.source else {
-            return self.prepare_source(&request.source, &request.args, claims, None);
-        };
-        let (definition, defined_at) = match self.registry().named.get(name) {
-            Some(named) => (named.definition.clone(), named.defined_at),
+        match &request.source {
+            QuerySource::Name(name) => self.prepare_named(name, &request.args, claims),
+            source => self.prepare_source(source, &request.args, claims, None),
+        }
+    }
+
+    /// Prepares what a name stands for now.
+    pub(super) fn prepare_named(
+        &self,
+        name: &str,
+        args: &Map<String, Json>,
+        claims: &Map<String, Json>,
+    ) -> Result<PreparedQuery, QueryError> {
+        let (id, definition, defined_at) = match self.registry().named.get(name) {
+            Some(named) => (named.id, named.definition.clone(), named.defined_at),
             None => {
                 let message = format!("there is no query named {name}; PUT /v1/queries/{name} makes one");
                 return Err(QueryError::new(QueryErrorKind::UnknownName, message));
             }
         };
-        if let Some(argument) = request.args.keys().find(|argument| !definition.args.contains_key(*argument))
-        {
+        if let Some(argument) = args.keys().find(|argument| !definition.args.contains_key(*argument)) {
             let message = format!("query {name} has no parameter {argument}");
             return Err(QueryError::new(QueryErrorKind::BadArgs, message));
         }
-        let prepared = self.prepare_source(&definition.source, &request.args, claims, Some(&definition))?;
-        Ok(PreparedQuery { defined_at: Some(defined_at), ..prepared })
+        for (parameter, ty) in &definition.args {
+            check_argument(parameter, *ty, args.get(parameter))?;
+        }
+        let prepared = self.prepare_source(&definition.source, args, claims, Some(&definition))?;
+        let (args, claims) = (args.clone(), claims.clone());
+        let by_name = ByName { name: name.to_owned(), definition: id, defined_at, args, claims };
+        Ok(PreparedQuery { by_name: Some(by_name), ..prepared })
     }
 
     fn prepare_source(
@@ -81,39 +97,71 @@ impl Inner {
         Ok(PreparedQuery {
             output: Arc::clone(&resolved.shape.output),
             resolved,
-            name: named.map(|named| named.name.clone()),
-            defined_at: None,
+            by_name: None,
             idle_ttl: named.and_then(|named| named.idle_ttl_ms).map(Duration::from_millis),
         })
     }
 
     /// Registers a named query. `restored_at` is the version at which a definition from disk was made; a new one is
-    /// written there before it replaces the old one.
+    /// written there before it replaces the old one. When it cannot be written, the old one stays, for those to
+    /// subscribe to again who had subscribed to it.
     pub(super) async fn put_query(
         self: &Arc<Self>,
         query: NamedQuery,
         restored_at: Option<Cv>,
-    ) -> Result<(), QueryError> {
+    ) -> Result<Option<QueryError>, QueryError> {
         let prepared = self.check_named(&query)?;
         let name = query.name.clone();
-        let pinned = if query.pin { Some(self.pin(&prepared).await?) } else { None };
-        let defined_at = restored_at.unwrap_or_else(|| self.store.snapshot().cv());
-        let state = NamedState { definition: query, defined_at, pinned };
+        let mut pinned = if query.pin { Some(self.pin(&prepared).await?) } else { None };
+        let fault = match (&pinned, restored_at) {
+            (Some(_), None) => self.fault_of(&prepared).await,
+            _ => None,
+        };
         let mut registry = self.registry();
+        let message = "the query was replaced; subscribe again".to_owned();
+        self.end_subscriptions(&mut registry, &name, &Fault { cause: FaultCause::Replaced, message });
+        // Taken only now: whatever the drain releases to the old definition's subscribers came from a worker before
+        // they were ended, and so from a commit that is published.
+        let defined_at = restored_at.unwrap_or_else(|| self.store.snapshot().cv());
+        let id = registry.next_definition();
+        let now = Instant::now();
+        // It may have faulted already; nobody would hear of that again.
+        let is_live = |(query, values, binding): &Pinned| {
+            registry.family(*query).and_then(|family| family.bindings.get(values)).map(|found| found.binding)
+                == Some(*binding)
+        };
+        let is_lost = pinned.take_if(|pinned| !is_live(pinned)).is_some();
+        let mut state = NamedState { id, definition: query, defined_at, pinned, repin: Repin::new(now) };
+        if is_lost {
+            let message =
+                fault.as_ref().map_or("it failed as soon as it was registered", |fault| &fault.message);
+            state.lost(message.to_owned(), now);
+        }
         if restored_at.is_none() {
             let others = registry.named.iter().filter(|(other, _)| **other != name).map(|(_, named)| named);
             if let Err(error) = self.store_named(others.chain([&state])) {
-                self.unpin(&mut registry, &state);
+                if let Some(pinned) = &state.pinned {
+                    self.unpin(&mut registry, pinned);
+                }
                 return Err(not_ready(format!("cannot store the query's definition: {error}")));
             }
         }
-        self.remove_named(&mut registry, &name, "the query was replaced; subscribe again");
-        registry.named.insert(name, state);
-        Ok(())
+        if let Some(pinned) = registry.named.insert(name, state).and_then(|replaced| replaced.pinned) {
+            self.unpin(&mut registry, &pinned);
+        }
+        Ok(fault)
+    }
+
+    /// What evaluating a query fails with at present, if it does.
+    async fn fault_of(&self, prepared: &PreparedQuery) -> Option<QueryError> {
+        let (resolved, deadline) = (prepared.resolved.clone(), self.options.deadline);
+        let snapshot = self.store.snapshot();
+        let rows = tokio::task::spawn_blocking(move || standing_rows(&resolved, &snapshot, deadline)).await;
+        rows.ok()?.err()
     }
 
     /// Keeps a query fresh without subscribers.
-    async fn pin(self: &Arc<Self>, prepared: &PreparedQuery) -> Result<Pinned, QueryError> {
+    pub(super) async fn pin(self: &Arc<Self>, prepared: &PreparedQuery) -> Result<Pinned, QueryError> {
         loop {
             let indexes = self.ensure_indexes(prepared).await?;
             let mut registry = self.registry();
@@ -128,8 +176,8 @@ impl Inner {
     }
 
     /// Lets go of what a named query pins.
-    fn unpin(&self, registry: &mut Registry, named: &NamedState) {
-        let Some((query, values, binding)) = &named.pinned else { return };
+    #[expect(clippy::unused_self, reason = "the counterpart of `pin`")]
+    pub(super) fn unpin(&self, registry: &mut Registry, (query, values, binding): &Pinned) {
         if let Some(found) = registry.binding_mut(*query, values, *binding) {
             found.pins -= 1;
             if found.pins == 0 && found.subscribers == 0 {
@@ -142,11 +190,12 @@ impl Inner {
     pub(super) fn restore_query(self: &Arc<Self>, stored: StoredQuery) -> Result<(), QueryError> {
         // No runtime is needed: the future waits only for the store's own thread.
         let inner = Arc::clone(self);
-        let restored = std::thread::spawn(move || {
+        let restored = std::thread::spawn(move || -> Result<(), QueryError> {
             tokio::runtime::Builder::new_current_thread()
                 .build()
                 .map_err(not_ready)?
                 .block_on(inner.put_query(stored.query, Some(stored.defined_at)))
+                .map(drop)
         });
         restored.join().unwrap_or_else(|_| Err(not_ready("restoring it panicked")))
     }
@@ -166,11 +215,16 @@ impl Inner {
 
     pub(super) fn delete_query(&self, name: &str) -> bool {
         let mut registry = self.registry();
-        let removed = self.remove_named(&mut registry, name, "the query was removed");
-        if removed && let Err(error) = self.store_named(registry.named.values()) {
+        let Some(gone) = registry.named.remove(name) else { return false };
+        if let Some(pinned) = &gone.pinned {
+            self.unpin(&mut registry, pinned);
+        }
+        let message = "the query was removed".to_owned();
+        self.end_subscriptions(&mut registry, name, &Fault { cause: FaultCause::Removed, message });
+        if let Err(error) = self.store_named(registry.named.values()) {
             tracing::error!(%error, name, "the named queries could not be stored; this one comes back after a restart");
         }
-        removed
+        true
     }
 
     fn store_named<'n>(&self, named: impl Iterator<Item = &'n NamedState>) -> std::io::Result<()> {
@@ -180,17 +234,15 @@ impl Inner {
         self.named_file.store(&stored)
     }
 
-    /// Removes a named query, tells those who subscribed by its name, and lets go of what it pinned.
-    fn remove_named(&self, registry: &mut Registry, name: &str, message: &str) -> bool {
-        let Some(gone) = registry.named.remove(name) else { return false };
-        self.unpin(registry, &gone);
+    /// Ends the subscriptions made by a name.
+    fn end_subscriptions(&self, registry: &mut Registry, name: &str, fault: &Fault) {
         let now = Instant::now();
         let mut ended = Vec::new();
         for (&conn, subscriptions) in &mut registry.connections {
             subscriptions.retain(|&sub, subscription| {
                 let ends = subscription.name.as_deref() == Some(name);
                 if ends {
-                    let fault = Fault { cause: FaultCause::Removed, message: message.to_owned() };
+                    let fault = fault.clone();
                     let _ = self.drain.control(Control::FaultSubscriber { conn, sub, fault });
                     ended.push(subscription.clone());
                 }
@@ -198,7 +250,6 @@ impl Inner {
             });
         }
         ended.iter().for_each(|subscription| registry.release(subscription, now));
-        true
     }
 
     pub(super) fn query(&self, name: &str) -> Option<(NamedQuery, QueryStatus)> {
@@ -229,7 +280,8 @@ fn named_status(registry: &Registry, named: &NamedState) -> QueryStatus {
         }
     }
     let family = query.and_then(|query| registry.family(query));
-    QueryStatus { subscribers, ..family.map(family_status).unwrap_or_default() }
+    let fault = named.repin.due.map(|_| named.repin.fault.clone());
+    QueryStatus { subscribers, fault, ..family.map(family_status).unwrap_or_default() }
 }
 
 /// A family's state but for its subscribers.
@@ -240,6 +292,26 @@ fn family_status(family: &Family) -> QueryStatus {
         rows: u64::try_from(family.gauges.rows.load(Relaxed)).unwrap_or(0),
         subscribers: family.bindings.values().map(|binding| binding.subscribers).sum(),
         last_advance_us: family.gauges.last_advance_ns.load(Relaxed) / 1_000,
+        fault: None,
+    }
+}
+
+/// Whether a declared parameter has a value of its type, or a list of them, whatever the query makes of it.
+fn check_argument(parameter: &str, ty: ColumnType, value: Option<&Json>) -> Result<(), QueryError> {
+    let fail = |message| Err(QueryError::new(QueryErrorKind::BadArgs, message));
+    let Some(value) = value else { return fail(format!("parameter {parameter} has no value in args")) };
+    let check = |value: &Json| match Value::from_json(ty, value) {
+        // A fraction compares with whole numbers, exactly.
+        Err(_) if ty == ColumnType::Int8 && value.is_number() => Ok(()),
+        checked => checked.map(drop),
+    };
+    let checked = match value {
+        Json::Array(members) if ty != ColumnType::Json => members.iter().try_for_each(check),
+        value => check(value),
+    };
+    match checked {
+        Ok(()) => Ok(()),
+        Err(error) => fail(format!("parameter {parameter}: {error}")),
     }
 }
 

@@ -1,7 +1,10 @@
 //! The families, bindings and subscriptions there are, and who still wants them. Held under one lock, which is kept
 //! while the drain and the workers are told, so that they hear of one family's life in order.
 
-use super::named::NamedState;
+use super::{
+    named::NamedState,
+    request::{ByName, DefinitionId},
+};
 use crate::{
     drain::ConnId,
     query::Shape,
@@ -9,7 +12,7 @@ use crate::{
     worker::{BindingId, QueryGauges, QueryId},
 };
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, HashSet},
     sync::Arc,
     time::Instant,
 };
@@ -26,6 +29,8 @@ pub(super) struct Registry {
     pub(super) connections: HashMap<ConnId, HashMap<SubId, Subscription>>,
     /// Named queries.
     pub(super) named: BTreeMap<String, NamedState>,
+    /// How many definitions there have been.
+    definitions: u64,
 }
 
 /// One shape, live on a worker.
@@ -93,9 +98,29 @@ impl Registry {
         family.bindings.get_mut(values).filter(|found| found.binding == binding)
     }
 
+    /// A number for a new definition.
+    pub(super) fn next_definition(&mut self) -> DefinitionId {
+        self.definitions += 1;
+        DefinitionId(self.definitions)
+    }
+
+    /// Whether a name still stands for what a query was prepared from.
+    pub(super) fn is_current(&self, by_name: &ByName) -> bool {
+        self.named.get(&by_name.name).is_some_and(|named| named.id == by_name.definition)
+    }
+
     /// Subscriptions over all connections.
     pub(super) fn subscriptions(&self) -> usize {
         self.connections.values().map(HashMap::len).sum()
+    }
+
+    /// Forgets the subscriptions to families, or to single bindings of them, that are no more.
+    pub(super) fn forget_subscriptions(&mut self, gone: &HashSet<(QueryId, Option<BindingId>)>) {
+        for subscriptions in self.connections.values_mut() {
+            subscriptions.retain(|_, Subscription { query, binding, .. }| {
+                !gone.contains(&(*query, None)) && !gone.contains(&(*query, Some(*binding)))
+            });
+        }
     }
 
     /// Ends one subscription's claim on its binding.

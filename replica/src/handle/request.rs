@@ -7,7 +7,7 @@ use crate::{
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
-use tidegate_wire::model::{ColumnType, Cv, Fingerprint};
+use tidegate_wire::model::{ColumnType, Cv, Epoch, Fingerprint};
 
 /// What is remembered of a body.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,6 +20,8 @@ pub struct IdempotencyEntry {
     pub cv: Cv,
     /// The refusal it ended with.
     pub refused: Option<CommitRefusal>,
+    /// The line that was refused, when it is one that holds no commit.
+    pub refused_line: Option<u64>,
 }
 
 /// How far a list of commits got.
@@ -47,6 +49,8 @@ pub enum CommitRefusalKind {
     TypeMismatch,
     /// The write contradicts what is there.
     Conflict,
+    /// A line that is too long.
+    MessageTooLarge,
     /// A table that only the server writes.
     Forbidden,
     /// The source of commits is elsewhere.
@@ -65,6 +69,7 @@ impl From<CommitErrorKind> for CommitRefusalKind {
             CommitErrorKind::TypeMismatch => Self::TypeMismatch,
             CommitErrorKind::Conflict => Self::Conflict,
             CommitErrorKind::BadMessage => Self::BadMessage,
+            CommitErrorKind::MessageTooLarge => Self::MessageTooLarge,
             CommitErrorKind::Forbidden => Self::Forbidden,
             CommitErrorKind::NotReady => Self::NotReady,
             CommitErrorKind::Internal => Self::Internal,
@@ -130,15 +135,38 @@ pub struct PreparedQuery {
     /// What of its rows travels.
     pub output: Arc<Output>,
     pub(super) resolved: Resolved,
-    pub(super) name: Option<String>,
+    pub(super) by_name: Option<ByName>,
     pub(super) idle_ttl: Option<Duration>,
-    /// For a named query, the version at which it was defined.
-    pub(super) defined_at: Option<Cv>,
 }
+
+/// How a prepared query was asked for by name, so that it can be prepared again when the name is given to another.
+#[derive(Clone)]
+pub(super) struct ByName {
+    pub(super) name: String,
+    /// Which of the name's definitions it was prepared from.
+    pub(super) definition: DefinitionId,
+    /// See [`super::named::NamedState::defined_at`].
+    pub(super) defined_at: Cv,
+    pub(super) args: Map<String, Json>,
+    pub(super) claims: Map<String, Json>,
+}
+
+impl ByName {
+    pub(super) fn id(&self) -> DefinitionId {
+        self.definition
+    }
+}
+
+/// Names one definition of a named query for as long as the process lives; never reused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct DefinitionId(pub(super) u64);
 
 /// What a client still holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ResumePoint {
+    /// The epoch they were sent in, which tells the history that `cv` belongs to. Without one, the client answers for
+    /// its being this server's.
+    pub epoch: Option<Epoch>,
     /// The commit version its rows stand at.
     pub cv: Cv,
     /// The fingerprint they were sent under.

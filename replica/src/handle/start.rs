@@ -1,6 +1,6 @@
 //! Starting and stopping: the store first, then the drain, the workers and the owner; the other way round at the end.
 
-use super::{Inner, ReplicaOptions, named::NamedFile, owner, registry::Registry};
+use super::{Inner, ReplicaOptions, epochs::Epochs, named::NamedFile, owner, registry::Registry};
 use crate::{
     commit_log::{LogOptions, SyncPolicy},
     drain::{Control, DrainOptions, DrainThread, Sink},
@@ -36,11 +36,15 @@ pub(super) fn start(
         .map_err(|error| StartError(chain(&error)))?;
     let named_file = NamedFile::new(options.data_dir.as_deref());
     let named = named_file.load()?;
+    let epochs = Epochs::open(options.data_dir.as_deref(), store.snapshot().cv())?;
     let threads_fail = |error: std::io::Error| StartError(format!("cannot start a thread: {error}"));
 
-    let (sink, faults, woken) = owner::OwnerSink::new(sink);
-    let drain_options =
-        DrainOptions { input_queue_max: options.drain_queue_max, keep_alive_interval: options.keep_alive };
+    let (sink, faults, wake_owner, woken) = owner::OwnerSink::new(sink);
+    let drain_options = DrainOptions {
+        input_queue_max: options.drain_queue_max,
+        keep_alive_interval: options.keep_alive,
+        batch_bytes_max: options.batch_bytes_max,
+    };
     let (drain, drain_thread) = DrainThread::spawn(sink, drain_options).map_err(threads_fail)?;
     let mut threads = Vec::new();
     let mut workers = Vec::new();
@@ -72,10 +76,11 @@ pub(super) fn start(
         workers,
         registry: Mutex::new(Registry::default()),
         faults,
+        wake_owner,
         named_file,
         next_query: AtomicU64::new(1),
         next_binding: AtomicU64::new(1),
-        next_epoch: AtomicU64::new(first_epoch()),
+        epochs,
         threads: Mutex::new(threads),
     });
     let owned = Arc::downgrade(&inner);
@@ -90,13 +95,6 @@ pub(super) fn start(
         }
     }
     Ok(inner)
-}
-
-/// Epochs must not repeat across restarts, or a client could take a new server's batches for the old one's: they
-/// start at the clock's milliseconds, which stay below 2^53 so that JavaScript reads them exactly.
-fn first_epoch() -> u64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(1).max(1)
 }
 
 fn chain(error: &dyn std::error::Error) -> String {

@@ -30,6 +30,8 @@ pub struct QueryStatus {
     pub subscribers: usize,
     /// How long the last advance that changed something took, microseconds.
     pub last_advance_us: u64,
+    /// Why a query that is to be pinned is not, at present.
+    pub fault: Option<String>,
 }
 
 /// The whole replica's state.

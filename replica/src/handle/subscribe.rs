@@ -4,6 +4,7 @@ use super::{
     Inner, PreparedQuery, ResumePoint,
     fresh::standing_rows,
     registry::{Binding, Family, Registry, Subscription, values_key},
+    request::ByName,
 };
 use crate::{
     drain::{ConnId, Control, StandingRow},
@@ -12,11 +13,22 @@ use crate::{
     worker::{BindingId, QueryGauges, QueryId, WorkerInput},
 };
 use std::{
+    borrow::Cow,
     collections::{HashMap, hash_map::Entry},
     sync::{Arc, atomic::Ordering::Relaxed},
     time::Instant,
 };
 use tidegate_wire::model::{Epoch, SubId};
+
+/// What became of an attempt to attach a subscription.
+enum Attempt {
+    /// It is attached.
+    Attached,
+    /// The indexes have to be asked for again.
+    IndexesGone,
+    /// The name it was asked for by stands for another query now, or for none.
+    NameChanged(ByName),
+}
 
 impl Inner {
     /// See [`super::Replica::subscribe`].
@@ -27,37 +39,67 @@ impl Inner {
         query: &PreparedQuery,
         resume: Option<ResumePoint>,
     ) -> Result<Epoch, QueryError> {
-        // What was held when a named query was defined, or before, may be its predecessor's result.
-        let is_same = |point: &ResumePoint| {
-            point.fp == query.resolved.shape.output.fp
-                && query.defined_at.is_none_or(|defined| point.cv > defined)
-        };
-        let resume = match resume.filter(is_same) {
-            Some(point) => self.resume_base(query, point).await,
-            None => None,
-        };
-        let epoch = Epoch(self.next_epoch.fetch_add(1, Relaxed));
+        let mut query = Cow::Borrowed(query);
+        let mut base = self.resume_base(&query, resume).await;
+        let epoch = self.epochs.next();
         loop {
-            let indexes = self.ensure_indexes(query).await?;
-            let mut registry = self.registry();
-            let Some((family, binding)) = self.bound(&mut registry, query, indexes)? else { continue };
-            let values = values_key(&query.resolved.values);
-            if let Some(found) = registry.binding_mut(family, &values, binding) {
-                found.subscribers += 1;
-                found.idle = None;
+            let indexes = self.ensure_indexes(&query).await?;
+            match self.attach(conn, sub, &query, epoch, indexes, &mut base)? {
+                Attempt::Attached => return Ok(epoch),
+                Attempt::IndexesGone => {}
+                Attempt::NameChanged(by_name) => {
+                    query = Cow::Owned(self.prepare_named(&by_name.name, &by_name.args, &by_name.claims)?);
+                    base = self.resume_base(&query, resume).await;
+                }
             }
-            let subscription = Subscription {
-                query: family,
-                values,
-                binding,
-                name: query.name.clone(),
-                idle_ttl: query.idle_ttl.unwrap_or(self.options.idle_ttl),
-            };
-            let replaced = registry.connections.entry(conn).or_default().insert(sub, subscription);
-            debug_assert!(replaced.is_none(), "a subscription's number is used once on a connection");
-            let _ = self.drain.control(Control::Attach { conn, sub, query: family, binding, epoch, resume });
-            return Ok(epoch);
         }
+    }
+
+    /// Attaches a subscription as things are now. `indexes` are as in [`Inner::bound`]; `base` is what a resuming
+    /// client holds.
+    fn attach(
+        &self,
+        conn: ConnId,
+        sub: SubId,
+        query: &PreparedQuery,
+        epoch: Epoch,
+        indexes: Vec<IndexId>,
+        base: &mut Option<Vec<StandingRow>>,
+    ) -> Result<Attempt, QueryError> {
+        let mut registry = self.registry();
+        // Whoever gives the name another meaning ends the subscriptions there are by then, under this lock; one that
+        // comes later has to be the new meaning's.
+        if let Some(by_name) = query.by_name.as_ref().filter(|by_name| !registry.is_current(by_name)) {
+            indexes.into_iter().for_each(|index| self.store.release_index(index));
+            return Ok(Attempt::NameChanged(by_name.clone()));
+        }
+        // A pin that was lost need not wait any longer: someone is about to find out how the data are now.
+        if let Some(named) = query.by_name.as_ref().and_then(|by_name| registry.named.get_mut(&by_name.name))
+            && let Some(due) = &mut named.repin.due
+        {
+            *due = Instant::now();
+            let _ = self.wake_owner.try_send(());
+        }
+        let Some((family, binding)) = self.bound(&mut registry, query, indexes)? else {
+            return Ok(Attempt::IndexesGone);
+        };
+        let values = values_key(&query.resolved.values);
+        if let Some(found) = registry.binding_mut(family, &values, binding) {
+            found.subscribers += 1;
+            found.idle = None;
+        }
+        let subscription = Subscription {
+            query: family,
+            values,
+            binding,
+            name: query.by_name.as_ref().map(|by_name| by_name.name.clone()),
+            idle_ttl: query.idle_ttl.unwrap_or(self.options.idle_ttl),
+        };
+        let replaced = registry.connections.entry(conn).or_default().insert(sub, subscription);
+        debug_assert!(replaced.is_none(), "a subscription's number is used once on a connection");
+        let resume = base.take();
+        let _ = self.drain.control(Control::Attach { conn, sub, query: family, binding, epoch, resume });
+        Ok(Attempt::Attached)
     }
 
     /// The indexes of a shape that is not live yet; each is owed a release.
@@ -80,16 +122,27 @@ impl Inner {
         Ok(indexes)
     }
 
-    /// What a resuming client holds: the query's result at its commit version, if that is still kept.
-    async fn resume_base(&self, query: &PreparedQuery, point: ResumePoint) -> Option<Vec<StandingRow>> {
+    /// What a resuming client holds: the query's result at its commit version, if it is this query's and still kept.
+    async fn resume_base(
+        &self,
+        query: &PreparedQuery,
+        resume: Option<ResumePoint>,
+    ) -> Option<Vec<StandingRow>> {
+        let point = resume?;
+        // What was held when a named query was defined, or before, may be its predecessor's result.
+        let is_past = query.by_name.as_ref().is_none_or(|by_name| point.cv > by_name.defined_at);
+        let is_known = point.epoch.is_none_or(|epoch| self.epochs.is_known(epoch, point.cv));
+        if !is_past || !is_known || point.fp != query.resolved.shape.output.fp {
+            return None;
+        }
         let snapshot = self.store.snapshot_at(point.cv)?;
         let (resolved, deadline) = (query.resolved.clone(), self.options.deadline);
         let rows = tokio::task::spawn_blocking(move || standing_rows(&resolved, &snapshot, deadline)).await;
         rows.ok()?.ok()
     }
 
-    /// The family and binding of a query, made if they are not there; `None` when the indexes have to be asked for again. `indexes` are the caller's claims on what the
-    /// shape reads; they become the family's or are released.
+    /// The family and binding of a query, made if they are not there; `None` when the indexes have to be asked for
+    /// again. `indexes` are the caller's claims on what the shape reads; they become the family's or are released.
     pub(super) fn bound(
         &self,
         registry: &mut Registry,

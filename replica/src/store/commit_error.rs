@@ -21,6 +21,8 @@ pub enum CommitErrorKind {
     Conflict,
     /// Not a commit, or beyond a limit.
     BadMessage,
+    /// A line longer than the reader of the body takes.
+    MessageTooLarge,
     /// A table that only the store writes.
     Forbidden,
     /// The log cannot be written at present; the same commit may succeed later.
@@ -39,6 +41,7 @@ impl CommitErrorKind {
             Self::TypeMismatch => "type_mismatch",
             Self::Conflict => "conflict",
             Self::BadMessage => "bad_message",
+            Self::MessageTooLarge => "message_too_large",
             Self::Forbidden => "forbidden",
             Self::NotReady => "not_ready",
             Self::Internal => "internal",
@@ -170,7 +173,7 @@ pub enum CommitProblem {
     /// A draft that was resolved against another store.
     #[error("the draft does not fit the store's tables")]
     ForeignDraft,
-    /// An error read back from the log.
+    /// An error read back from the log, or found by the reader of the body and to be kept there.
     #[error("{text}")]
     Recorded {
         /// Its kind.
@@ -226,6 +229,8 @@ pub struct CommitError {
 /// The part of a commit that an error is about, as far as it has one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CommitPlace {
+    /// The line of the body, from 1, when the error is of one that holds no commit.
+    pub line: Option<u64>,
     /// The operation at fault, counted from 0 within its commit.
     pub op: Option<usize>,
     /// The table's name, shortened.
@@ -247,6 +252,13 @@ impl CommitError {
     #[must_use]
     pub fn code(&self) -> CommitErrorKind {
         self.problem.kind()
+    }
+
+    /// Names the line of a body.
+    #[must_use]
+    pub fn at_line(mut self, line: u64) -> Self {
+        self.place.line = Some(line);
+        self
     }
 
     /// Names the operation.
@@ -286,7 +298,8 @@ impl From<CommitProblem> for CommitError {
 
 impl fmt::Display for CommitError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let CommitPlace { op, table, key, column } = &*self.place;
+        // The line is told by whoever knows the other commits' too.
+        let CommitPlace { line: _, op, table, key, column } = &*self.place;
         if let Some(op) = op {
             write!(f, "ops[{op}]: ")?;
         }
@@ -308,6 +321,8 @@ struct ErrorForm {
     kind: CommitErrorKind,
     text: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    line: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     op: Option<usize>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     table: Option<String>,
@@ -319,8 +334,8 @@ struct ErrorForm {
 
 impl From<ErrorForm> for CommitError {
     fn from(form: ErrorForm) -> Self {
-        let ErrorForm { kind, text, op, table, key, column } = form;
-        let place = Box::new(CommitPlace { op, table, key, column });
+        let ErrorForm { kind, text, line, op, table, key, column } = form;
+        let place = Box::new(CommitPlace { line, op, table, key, column });
         Self { problem: CommitProblem::Recorded { kind, text }, place }
     }
 }
@@ -328,8 +343,8 @@ impl From<ErrorForm> for CommitError {
 impl From<CommitError> for ErrorForm {
     fn from(error: CommitError) -> Self {
         let (kind, text) = (error.code(), error.problem.to_string());
-        let CommitPlace { op, table, key, column } = *error.place;
-        Self { kind, text, op, table, key, column }
+        let CommitPlace { line, op, table, key, column } = *error.place;
+        Self { kind, text, line, op, table, key, column }
     }
 }
 

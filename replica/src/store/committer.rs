@@ -247,12 +247,19 @@ impl Committer {
         if outcome.refused.is_none() {
             outcome.refused = then_refused;
         }
-        if let (Some(tag), Some(refused)) = (idempotency, outcome.refused.clone())
-            && is_final(&refused)
-        {
+        if let Some(tag) = idempotency {
             let ordinal = tag.ordinal + outcome.applied as u64;
-            if let Err(error) = self.record_refusal(IdempotencyTag { ordinal, ..tag }, outcome.cv, refused) {
-                outcome.refused = Some(error);
+            let is_outcome = match &outcome.refused {
+                Some(refused) => is_final(refused),
+                // A body's commits tell of it themselves; one without any is told of by its end.
+                None => drafts.is_empty() && ordinal == 0,
+            };
+            if is_outcome {
+                let refused = outcome.refused.clone();
+                let tag = IdempotencyTag { ordinal, ..tag };
+                if let Err(error) = self.record_outcome(tag, outcome.cv, refused) {
+                    outcome.refused = Some(error);
+                }
             }
         }
         self.group.answers.push(Answer::Commits { to, outcome, durable });
@@ -350,16 +357,16 @@ impl Committer {
         Ok(())
     }
 
-    /// A refusal ends its body and is remembered with it, so that a repeat gets the same answer.
-    fn record_refusal(
+    /// How a body ended is remembered with it, so that a repeat gets the same answer.
+    fn record_outcome(
         &mut self,
         tag: IdempotencyTag,
         cv: Cv,
-        refused: CommitError,
+        refused: Option<CommitError>,
     ) -> Result<(), CommitError> {
-        self.append(|out| record::encode_outcome(cv, &tag, &refused, out))?;
+        self.append(|out| record::encode_outcome(cv, &tag, refused.as_ref(), out))?;
         let IdempotencyTag { key, body_hash, ordinal } = tag;
-        let entry = IdempotencyEntry { body_hash, applied: ordinal, cv, refused: Some(refused) };
+        let entry = IdempotencyEntry { body_hash, applied: ordinal, cv, refused };
         self.group.keys.insert(key, entry);
         Ok(())
     }

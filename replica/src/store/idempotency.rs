@@ -39,10 +39,10 @@ pub struct IdempotencyEntry {
     pub body_hash: u128,
     /// How many of its commits are applied.
     pub applied: u64,
-    /// The cv of the last of them; with none, the store's cv when the body was refused.
+    /// The cv of the last of them; with none, the store's cv when the body ended.
     pub cv: Cv,
     /// The refusal that ended the body. Without one, and with fewer applied than it has, the body was cut short
-    /// and its repeat does the rest.
+    /// and its repeat does the rest. With none applied and without one, the body has none.
     pub refused: Option<CommitError>,
 }
 

@@ -31,8 +31,9 @@ pub(super) enum Record {
     },
     /// Tables created by one commit.
     Tables { cv: Cv, schemas: Vec<TableSchema> },
-    /// The refusal that ended an idempotent body; the tag's ordinal is the number of commits applied before it.
-    Outcome { cv: Cv, idempotency: IdempotencyTag, refused: CommitError },
+    /// The refusal that ended an idempotent body, or the end of one that has no commits; the tag's ordinal is the
+    /// number of commits applied before it.
+    Outcome { cv: Cv, idempotency: IdempotencyTag, refused: Option<CommitError> },
 }
 
 /// One row's change as recorded.
@@ -120,12 +121,12 @@ pub(super) fn encode_tables(cv: Cv, schemas: &[TableSchema], out: &mut Vec<u8>) 
     put_bytes(&serde_json::to_vec(schemas).expect("a checked schema has a JSON form"), out);
 }
 
-/// Appends the record of an idempotent body's refusal.
-pub(super) fn encode_outcome(cv: Cv, tag: &IdempotencyTag, refused: &CommitError, out: &mut Vec<u8>) {
+/// Appends the record of an idempotent body's refusal, or of its end without one.
+pub(super) fn encode_outcome(cv: Cv, tag: &IdempotencyTag, refused: Option<&CommitError>, out: &mut Vec<u8>) {
     out.extend([VERSION, KIND_OUTCOME]);
     put_integer(cv.0, out);
     put_tag(tag, out);
-    put_bytes(&serde_json::to_vec(refused).expect("an error has a JSON form"), out);
+    put_bytes(&serde_json::to_vec(&refused).expect("an error has a JSON form"), out);
 }
 
 fn put_tag(tag: &IdempotencyTag, out: &mut Vec<u8>) {
@@ -267,12 +268,15 @@ mod tests {
             .of_key("{\"id\":1}")
             .of_column("id");
         let mut bytes = Vec::new();
-        encode_outcome(Cv(77), &tag(), &refused, &mut bytes);
-        let Ok(Record::Outcome { cv, idempotency, refused: read }) = decode(&bytes) else {
+        encode_outcome(Cv(77), &tag(), Some(&refused), &mut bytes);
+        let Ok(Record::Outcome { cv, idempotency, refused: Some(read) }) = decode(&bytes) else {
             panic!("an outcome");
         };
         assert_eq!((cv, idempotency), (Cv(77), tag()));
         assert_eq!((read.code(), read.to_string()), (refused.code(), refused.to_string()));
+        bytes.clear();
+        encode_outcome(Cv(77), &tag(), None, &mut bytes);
+        assert_eq!(decode(&bytes), Ok(Record::Outcome { cv: Cv(77), idempotency: tag(), refused: None }));
     }
 
     #[test]

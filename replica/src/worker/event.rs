@@ -40,6 +40,8 @@ pub enum FaultCause {
     WorkerLost,
     /// Its owner removed it.
     Removed,
+    /// Its owner gave its name to another query.
+    Replaced,
     /// A table it reads changed its schema.
     SchemaChanged,
 }

@@ -299,6 +299,19 @@ fn large_snapshots_are_split_and_seq_counts_on() {
     assert_eq!(out.len(), 4, "and one progress");
 }
 
+/// Fails when the limit that was asked for is not the one that splits.
+#[test]
+fn batches_are_as_small_as_asked() {
+    let Bench { drain } = Bench::new(&[1], 3);
+    let mut bench = Bench { drain: drain.with_batch_bytes_max(1) };
+    bench.say(changed(1, 4, (0..3).map(|id| add(1, id, 1)).collect()));
+    bench.say(progressed(1, 4));
+    let batches = |out: &[Out]| out.iter().filter(|out| matches!(out, Out::Batch { .. })).count();
+    assert_eq!(batches(&bench.tell(attach(1, 1, 1, 1))), 3);
+    bench.say(changed(1, 5, (0..3).map(|id| edit(1, id, 1, 2)).collect()));
+    assert_eq!(batches(&bench.say(progressed(1, 5))), 3);
+}
+
 /// Fails when `open` sends the whole footprint to a client that resumes, or keeps the snapshot it shares too long.
 #[test]
 fn a_resumed_subscription_gets_the_difference() {

@@ -369,7 +369,7 @@ export function buildRows({ tables, places, rows }) {
     const byTie = new Map();
     for (const row of rows[place.table].values()) {
       if (!((row.places >>> i) & 1)) continue;
-      const tie = tieOf(row, place.on, 1);
+      const tie = tieOf(row, tables[place.table].columns, place.on, 1);
       const group = byTie.get(tie);
       if (group) group.push(row);
       else byTie.set(tie, [row]);
@@ -385,7 +385,7 @@ export function buildRows({ tables, places, rows }) {
     for (const column of place.columns) result[columns[column].name] = row.cells[column];
     for (const child of children[i]) {
       const { as, on, one } = places[child];
-      const tie = tieOf(row, on, 0);
+      const tie = tieOf(row, columns, on, 0);
       const found = ((tie !== null && groups[child].get(tie)) || []).map((r) => build(child, r));
       result[as] = one ? (found[0] ?? null) : found;
     }
@@ -395,11 +395,34 @@ export function buildRows({ tables, places, rows }) {
 }
 
 /** The values of one side of `on` as a string; null when one of them is NULL, which agrees with nothing. */
-function tieOf(row, on, side) {
+function tieOf(row, columns, on, side) {
   if (on.length === 0) return "";
-  const values = on.map((pair) => row.cells[pair[side]]);
+  const values = on.map((pair) => {
+    const value = row.cells[pair[side]];
+    return value === null ? null : (SAME[columns[pair[side]].type]?.(value) ?? value);
+  });
   return values.includes(null) ? null : JSON.stringify(values);
 }
+
+/** A number as its digits without zeros around them, and its exponent: the same for 1, "1.00" and 1e0. */
+function digitsOf(number) {
+  const parts = /^([+-]?)(\d*)\.?(\d*)(?:e([+-]?\d+))?$/i.exec(String(number));
+  if (!parts) return String(number); // NaN and the infinities
+  const [, sign, whole, fraction, exponent] = parts;
+  const digits = (whole + fraction).replace(/^0+/, "");
+  const kept = digits.replace(/0+$/, "");
+  if (kept === "") return "0";
+  const scale = Number(exponent ?? 0) - fraction.length + (digits.length - kept.length);
+  return `${sign === "-" ? "-" : ""}${kept}e${scale}`;
+}
+
+/** What is the same for equal values of different types or spellings. */
+const SAME = {
+  int8: digitsOf,
+  float8: digitsOf,
+  numeric: digitsOf,
+  date: (day) => `${day}T00:00:00Z`,
+};
 
 function comparator(order, columns) {
   const parts = order.map(([column, direction, nulls]) => ({

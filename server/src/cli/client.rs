@@ -80,7 +80,10 @@ impl FromStr for ServerUrl {
         if port.is_some_and(|port| port.parse::<u16>().is_err()) {
             return Err(format!("{authority} is not HOST:PORT, as in http://127.0.0.1:7300"));
         }
-        if host.is_empty() || place.contains(['?', '#', '@']) || ureq::http::Uri::try_from(place).is_err() {
+        if host.is_empty()
+            || place.contains(['?', '#', '@'])
+            || ureq::http::Uri::try_from(format!("http://{place}")).is_err()
+        {
             return Err("write http://HOST:PORT, as in http://127.0.0.1:7300".to_owned());
         }
         Ok(Self { place: place.to_owned() })

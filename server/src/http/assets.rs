@@ -1,9 +1,9 @@
 //! The pages the server shows, built into the binary.
 
-use super::error::ApiError;
+use super::{error::ApiError, request::Name};
 use crate::state::{Page, Shared};
 use axum::{
-    extract::{Path, State},
+    extract::State,
     http::{StatusCode, header},
     response::{IntoResponse as _, Response},
 };
@@ -41,7 +41,7 @@ pub async fn index(State(shared): State<Arc<Shared>>) -> Result<Response, ApiErr
 }
 
 /// The files beside it, and the console's.
-pub async fn file(State(shared): State<Arc<Shared>>, Path(name): Path<String>) -> Result<Response, ApiError> {
+pub async fn file(State(shared): State<Arc<Shared>>, Name(name): Name) -> Result<Response, ApiError> {
     let page = files(shared.page);
     let is_the_pages = page.iter().any(|(known, _)| *known == name);
     serve(if is_the_pages { page } else { CONSOLE }, &name)

@@ -1,9 +1,14 @@
 //! `GET /v1/queries/{name}/changes`: a named query's live stream as Server-Sent Events. It is a connection like any
 //! other, with one subscription and the JSON codec; each event's name is its message's kind and its data the message
-//! as a WebSocket would carry it. `progress` events carry their commit version as `id`, so that a browser that
+//! as a WebSocket would carry it. `progress` events carry their commit version and epoch as `id`, so that a browser that
 //! reconnects resumes from the last release.
 
-use super::{error::ApiError, named_query::QueryString, request::Name, with_cv};
+use super::{
+    error::ApiError,
+    named_query::{QueryString, Since},
+    request::Name,
+    with_cv,
+};
 use crate::{
     connection::Connected,
     hub::{Frame, FrameKind, Hub, Outbox, Refused, Taken},
@@ -21,7 +26,7 @@ use std::{convert::Infallible, sync::Arc, time::Duration};
 use tidegate_replica::handle::ResumePoint;
 use tidegate_wire::{
     codec::Codec,
-    model::{Cv, SubId},
+    model::{Epoch, SubId},
     protocol::ErrorCode,
 };
 
@@ -36,7 +41,7 @@ pub async fn get(
     let asked = QueryString::parse(text.as_deref(), &["args", "since"])?;
     let query = asked.prepare(&replica, name)?;
     let since = last_event_id(&headers)?.or(asked.since);
-    let resume = since.map(|cv| ResumePoint { cv, fp: query.output.fp });
+    let resume = since.map(|Since { cv, epoch }| ResumePoint { epoch, cv, fp: query.output.fp });
     let registration = shared.hub.register(Codec::Json).map_err(|refused| {
         let code = match refused {
             Refused::TooMany => ErrorCode::NotReady,
@@ -48,10 +53,11 @@ pub async fn get(
     let cv = replica.cv();
     let mut connected = Connected::new(replica, registration);
     connected.announce().await;
-    connected.replica().subscribe(connected.conn(), SubId(1), &query, resume).await?;
+    let epoch = connected.replica().subscribe(connected.conn(), SubId(1), &query, resume).await?;
     let events = Events {
         _connected: connected,
         outbox,
+        epoch,
         hub: Arc::clone(&shared.hub),
         ping_interval: shared.config.server.ping_interval_ms,
         bytes_target: shared.config.limits.frame_bytes_target,
@@ -68,13 +74,15 @@ pub async fn get(
     Ok(with_cv(cv, response))
 }
 
-fn last_event_id(headers: &HeaderMap) -> Result<Option<Cv>, ApiError> {
+fn last_event_id(headers: &HeaderMap) -> Result<Option<Since>, ApiError> {
     let Some(value) = headers.get("last-event-id") else { return Ok(None) };
     let cv = value.to_str().ok().map(str::trim).filter(|text| !text.is_empty()).map(str::parse);
     match cv {
         None => Ok(None),
-        Some(Ok(cv)) => Ok(Some(Cv(cv))),
-        Some(Err(_)) => Err(ApiError::new(ErrorCode::BadMessage, "Last-Event-ID must be a commit version")),
+        Some(Ok(cv)) => Ok(Some(cv)),
+        Some(Err(_)) => {
+            Err(ApiError::new(ErrorCode::BadMessage, "Last-Event-ID must be one that an event had"))
+        }
     }
 }
 
@@ -82,6 +90,7 @@ fn last_event_id(headers: &HeaderMap) -> Result<Option<Cv>, ApiError> {
 struct Events {
     _connected: Connected,
     outbox: Arc<Outbox>,
+    epoch: Epoch,
     hub: Arc<Hub>,
     ping_interval: Duration,
     bytes_target: usize,
@@ -103,7 +112,7 @@ impl Events {
                 Taken::Frames { frames, .. } => {
                     let mut out = BytesMut::with_capacity(frames.iter().map(|frame| frame.len() + 32).sum());
                     for frame in &frames {
-                        write_event(frame, &mut out);
+                        write_event(frame, self.epoch, &mut out);
                         // Nothing follows the end of the only subscription.
                         self.ended |= matches!(frame.kind, FrameKind::Other { last: true, .. });
                     }
@@ -120,11 +129,11 @@ impl Events {
     }
 }
 
-fn write_event(frame: &Frame, out: &mut BytesMut) {
+fn write_event(frame: &Frame, epoch: Epoch, out: &mut BytesMut) {
     out.put_slice(b"event: ");
     out.put_slice(frame.kind.name().as_bytes());
     if let FrameKind::Progress(cv) = frame.kind {
-        out.put_slice(format!("\nid: {cv}").as_bytes());
+        out.put_slice(format!("\nid: {}", Since { cv, epoch: Some(epoch) }).as_bytes());
     }
     // JSON as the codec writes it has no line ends, so one data line holds it.
     out.put_slice(b"\ndata: ");
@@ -137,9 +146,12 @@ fn write_event(frame: &Frame, out: &mut BytesMut) {
 mod tests {
     use super::*;
     use std::time::Instant;
-    use tidegate_wire::protocol::{
-        ServerMessage,
-        server::{Faulted, Progress},
+    use tidegate_wire::{
+        model::Cv,
+        protocol::{
+            ServerMessage,
+            server::{Faulted, Progress},
+        },
     };
 
     #[test]
@@ -152,25 +164,27 @@ mod tests {
             retry: false,
         };
         for message in [ServerMessage::Progress(Progress { cv_min: Cv(7) }), ServerMessage::Faulted(fault)] {
-            write_event(&Frame::message(Codec::Json, &message, Instant::now()), &mut out);
+            write_event(&Frame::message(Codec::Json, &message, Instant::now()), Epoch(3), &mut out);
         }
         let text = std::str::from_utf8(&out).expect("UTF-8");
         assert_eq!(
             text,
-            "event: progress\nid: 7\ndata: {\"progress\":{\"cv_min\":7}}\n\n\
+            "event: progress\nid: 7-3\ndata: {\"progress\":{\"cv_min\":7}}\n\n\
              event: faulted\ndata: {\"faulted\":{\"sub\":1,\"code\":\"query_faulted\",\"message\":\"a\\nb\",\"retry\":false}}\n\n"
         );
     }
 
     #[test]
-    fn last_event_id_is_a_commit_version() {
+    fn last_event_id_is_a_commit_version_with_its_epoch() {
         let of = |text: &'static str| {
             let mut headers = HeaderMap::new();
             headers.insert("last-event-id", HeaderValue::from_static(text));
             last_event_id(&headers).map_err(|error| error.code)
         };
         assert_eq!(last_event_id(&HeaderMap::new()), Ok(None));
-        assert_eq!(of("12"), Ok(Some(Cv(12))));
+        assert_eq!(of("12"), Ok(Some(Since { cv: Cv(12), epoch: None })));
+        assert_eq!(of(" 12-7"), Ok(Some(Since { cv: Cv(12), epoch: Some(Epoch(7)) })));
+        assert_eq!(of("12-"), Err(ErrorCode::BadMessage));
         assert_eq!(of(""), Ok(None));
         assert_eq!(of("x"), Err(ErrorCode::BadMessage));
     }

@@ -11,7 +11,7 @@
 use super::{
     encoding::Decoder,
     error::ApiError,
-    idempotency::{KEY_BYTES_MAX, KeyGuard},
+    idempotency::KeyGuard,
     lines::{Line, Lines},
     source::{Source, SourceFault},
     with_cv,
@@ -29,7 +29,7 @@ use serde_json::json;
 use std::{sync::Arc, time::Instant};
 use tidegate_replica::{
     handle::Replica,
-    store::{CommitError, CommitProblem, Commits, Draft, IdempotencyTag},
+    store::{CommitError, CommitProblem, Commits, Draft, IdempotencyTag, limits::IDEMPOTENCY_KEY_BYTES_MAX},
 };
 use tidegate_wire::{
     codec::decode_json,
@@ -75,10 +75,15 @@ pub async fn post(
 fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
     let Some(value) = headers.get("idempotency-key") else { return Ok(None) };
     match value.to_str() {
-        Ok(key) if (1..=KEY_BYTES_MAX).contains(&key.len()) => Ok(Some(key.to_owned())),
+        Ok(key)
+            if (1..=IDEMPOTENCY_KEY_BYTES_MAX).contains(&key.len())
+                && key.bytes().all(|byte| byte.is_ascii_graphic()) =>
+        {
+            Ok(Some(key.to_owned()))
+        }
         _ => Err(ApiError::new(
             ErrorCode::BadMessage,
-            format!("Idempotency-Key must be 1 to {KEY_BYTES_MAX} visible ASCII characters"),
+            format!("Idempotency-Key must be 1 to {IDEMPOTENCY_KEY_BYTES_MAX} visible ASCII characters"),
         )),
     }
 }
@@ -92,7 +97,9 @@ async fn run(
 ) -> Result<Cv, ApiError> {
     let line_bytes_max = shared.config.limits.line_bytes_max;
     let start = match key {
-        None => Start { cv: replica.cv(), skip: 0, refused: None, idempotency: None, guard: None },
+        None => {
+            Start { cv: replica.cv(), skip: 0, ended: false, refused: None, idempotency: None, guard: None }
+        }
         Some(key) => {
             let body = source.whole(shared.config.limits.body_bytes_max).await?;
             let body_hash = xxh3_128(&body);
@@ -101,6 +108,10 @@ async fn run(
             resume(&replica, key, body_hash, guard)?
         }
     };
+    if let Some(Refused { line: Some(line), code, message }) = start.refused {
+        source.discard().await;
+        return Err(LineFault::new(line, code, message).answer(start.skip, start.cv));
+    }
     let cv_at_start = start.cv;
     let (sender, receiver) = mpsc::channel(1);
     let committer = shared.tasks.spawn(commit_chunks(
@@ -109,10 +120,14 @@ async fn run(
         receiver,
         Arc::clone(&shared.hub),
     ));
-    let mut reader =
-        Reader { replica, lines: Lines::new(line_bytes_max), skip: start.skip, refused: start.refused };
+    let mut reader = Reader {
+        replica: replica.clone(),
+        lines: Lines::new(line_bytes_max),
+        skip: start.skip,
+        refused: start.refused,
+    };
     let read = reader.run(&mut source, sender).await;
-    let committed = match committer.await {
+    let mut committed = match committer.await {
         Ok(committed) => committed,
         Err(_) => {
             return Err(ApiError::new(
@@ -121,6 +136,14 @@ async fn run(
             ));
         }
     };
+    if let Some((key, body_hash)) = start.idempotency
+        && !start.ended
+        && committed.refused.is_none()
+    {
+        let ordinal = committed.applied;
+        let tag = IdempotencyTag { key: key.into(), body_hash, ordinal };
+        remember_end(&replica, tag, &mut committed, read.as_ref().err()).await;
+    }
     drop(start.guard);
     let tables_cv = match &read {
         Ok(tables_cv) => *tables_cv,
@@ -136,15 +159,51 @@ async fn run(
     Err(fault.answer(committed.applied, cv))
 }
 
+/// Has the store remember how a body ended that its commits do not tell of: at a line that holds none, or without
+/// any. When the store cannot, that is the answer, and a repeat is dealt with like a first.
+async fn remember_end(
+    replica: &Replica,
+    tag: IdempotencyTag,
+    committed: &mut Committed,
+    fault: Option<&LineFault>,
+) {
+    let then_refused = match fault {
+        Some(fault) => {
+            let Some(kind) = codes::remembered_refusal(fault.code) else { return };
+            let problem = CommitProblem::Recorded { kind, text: fault.message.clone() };
+            Some(CommitError::new(problem).at_line(fault.line))
+        }
+        None if committed.applied == 0 => None,
+        None => return,
+    };
+    let line = fault.map_or(1, |fault| fault.line);
+    let commits = Commits { drafts: Vec::new(), then_refused, idempotency: Some(tag) };
+    let outcome = replica.commit(commits).await;
+    committed.cv.get_or_insert(outcome.cv);
+    if let Some(refusal) = outcome.refused {
+        committed.refused = Some(LineFault::new(line, codes::commit_refusal(refusal.kind), refusal.message));
+    }
+}
+
 /// What is known of a body before its first commit.
 struct Start {
     cv: Cv,
     /// Commits applied by an earlier attempt.
     skip: u64,
+    /// Whether an earlier attempt came to the end of a body without commits.
+    ended: bool,
     /// The refusal an earlier attempt ended with.
-    refused: Option<(ErrorCode, String)>,
+    refused: Option<Refused>,
     idempotency: Option<(String, u128)>,
     guard: Option<KeyGuard>,
+}
+
+/// A refusal that is remembered.
+struct Refused {
+    /// The line, when it is one that holds no commit; else it follows from the commits applied.
+    line: Option<u64>,
+    code: ErrorCode,
+    message: String,
 }
 
 impl Start {
@@ -152,7 +211,7 @@ impl Start {
         CommitterStart {
             applied: self.skip,
             // A repeat answers with the version of the first attempt.
-            cv: (self.skip > 0 || self.refused.is_some()).then_some(self.cv),
+            cv: (self.skip > 0 || self.ended || self.refused.is_some()).then_some(self.cv),
             idempotency: self.idempotency.clone(),
         }
     }
@@ -166,8 +225,8 @@ struct CommitterStart {
 
 fn resume(replica: &Replica, key: String, body_hash: u128, guard: KeyGuard) -> Result<Start, ApiError> {
     let entry = replica.idempotency(&key);
-    let (skip, cv, refused) = match entry {
-        None => (0, replica.cv(), None),
+    let (skip, ended, cv, refused) = match entry {
+        None => (0, false, replica.cv(), None),
         Some(entry) if entry.body_hash != body_hash => {
             return Err(ApiError::new(
                 ErrorCode::Conflict,
@@ -175,11 +234,16 @@ fn resume(replica: &Replica, key: String, body_hash: u128, guard: KeyGuard) -> R
             ));
         }
         Some(entry) => {
-            let refused = entry.refused.map(|refusal| (codes::commit_refusal(refusal.kind), refusal.message));
-            (entry.applied, entry.cv, refused)
+            let ended = entry.applied == 0 && entry.refused.is_none();
+            let refused = entry.refused.map(|refusal| Refused {
+                line: entry.refused_line,
+                code: codes::commit_refusal(refusal.kind),
+                message: refusal.message,
+            });
+            (entry.applied, ended, entry.cv, refused)
         }
     };
-    Ok(Start { cv, skip, refused, idempotency: Some((key, body_hash)), guard: Some(guard) })
+    Ok(Start { cv, skip, ended, refused, idempotency: Some((key, body_hash)), guard: Some(guard) })
 }
 
 /// A line that ended the body.
@@ -269,7 +333,7 @@ struct Reader {
     /// Commits still to be passed over.
     skip: u64,
     /// What the first commit that is not passed over was refused with.
-    refused: Option<(ErrorCode, String)>,
+    refused: Option<Refused>,
 }
 
 impl Reader {
@@ -320,7 +384,7 @@ impl Reader {
                     self.skip -= 1;
                     continue;
                 }
-                if let Some((code, message)) = self.refused.take() {
+                if let Some(Refused { code, message, .. }) = self.refused.take() {
                     return Err(LineFault::new(line.0, code, message));
                 }
                 gathered_bytes += line.1.len();
@@ -441,6 +505,7 @@ async fn commit_chunks(
             hub.arrivals.note(outcome.cv, outcome.applied.min(count), arrived_at);
         }
         if let Some(refusal) = outcome.refused {
+            committed.cv.get_or_insert(outcome.cv);
             let line = chunk.lines.get(outcome.applied).copied().unwrap_or_default();
             let fault = LineFault::new(line, codes::commit_refusal(refusal.kind), refusal.message);
             committed.refused = Some(fault);

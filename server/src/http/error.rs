@@ -21,6 +21,8 @@ pub struct ApiError {
     pub status: StatusCode,
     /// Further members of `error`.
     pub details: Map<String, Value>,
+    /// The commit version that the answer stands at, when it is not the newest.
+    pub cv: Option<Cv>,
 }
 
 impl ApiError {
@@ -28,7 +30,7 @@ impl ApiError {
     #[must_use]
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
         let status = StatusCode::from_u16(code.http_status()).expect("codes have valid statuses");
-        Self { code, message: message.into(), status, details: Map::new() }
+        Self { code, message: message.into(), status, details: Map::new(), cv: None }
     }
 
     /// With another status.
@@ -44,6 +46,7 @@ impl ApiError {
         self.details.insert("applied".to_owned(), applied.into());
         self.details.insert("cv".to_owned(), cv.0.into());
         self.details.insert("line".to_owned(), line.into());
+        self.cv = Some(cv);
         self
     }
 
@@ -70,7 +73,10 @@ impl IntoResponse for ApiError {
         if self.status == StatusCode::SERVICE_UNAVAILABLE {
             response.headers_mut().insert("retry-after", axum::http::HeaderValue::from_static("1"));
         }
-        response
+        match self.cv {
+            Some(cv) => super::with_cv(cv, response),
+            None => response,
+        }
     }
 }
 

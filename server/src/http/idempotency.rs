@@ -5,9 +5,6 @@ use parking_lot::Mutex;
 use std::{collections::HashMap, sync::Arc};
 use tokio::sync::OwnedMutexGuard;
 
-/// Longest key, bytes.
-pub const KEY_BYTES_MAX: usize = 256;
-
 /// One lock per key in use. Keys in use are bounded by the requests under way.
 #[derive(Debug, Default)]
 pub struct KeyLocks {

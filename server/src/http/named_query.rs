@@ -6,16 +6,20 @@ use super::{
 };
 use crate::codes::check_args;
 use serde_json::Map;
+use std::{fmt, str::FromStr};
 use tidegate_replica::handle::{PreparedQuery, QueryRequest, QuerySource, Replica};
-use tidegate_wire::{model::Cv, protocol::ErrorCode};
+use tidegate_wire::{
+    model::{Cv, Epoch},
+    protocol::ErrorCode,
+};
 
 /// The members of a query string.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct QueryString {
     /// `args`: the values of the parameters, still JSON text.
     pub args: Option<String>,
-    /// `since`: the commit version that the client's rows stand at.
-    pub since: Option<Cv>,
+    /// `since`: where the client's rows stand.
+    pub since: Option<Since>,
 }
 
 impl QueryString {
@@ -29,13 +33,10 @@ impl QueryString {
             match name.as_str() {
                 "args" => out.args = Some(value),
                 _ => {
-                    let cv = value.parse().map_err(|_| {
-                        ApiError::new(
-                            ErrorCode::BadMessage,
-                            format!("{name} must be a commit version, not {value:?}"),
-                        )
+                    let since = value.parse().map_err(|problem| {
+                        ApiError::new(ErrorCode::BadMessage, format!("{name} is {value:?}: {problem}"))
                     })?;
-                    out.since = Some(Cv(cv));
+                    out.since = Some(since);
                 }
             }
         }
@@ -55,6 +56,39 @@ impl QueryString {
     }
 }
 
+/// Where a stream goes on from: a commit version, and the epoch it was released in. Written `cv-epoch`, or `cv` alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Since {
+    /// The commit version.
+    pub cv: Cv,
+    /// The epoch.
+    pub epoch: Option<Epoch>,
+}
+
+impl fmt::Display for Since {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.epoch {
+            Some(epoch) => write!(f, "{}-{epoch}", self.cv),
+            None => write!(f, "{}", self.cv),
+        }
+    }
+}
+
+impl FromStr for Since {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let number = |text: &str| -> Result<u64, Self::Err> {
+            text.parse().map_err(|_| "expected a commit version, or one with its epoch: cv-epoch")
+        };
+        let (cv, epoch) = match text.split_once('-') {
+            Some((cv, epoch)) => (cv, Some(epoch)),
+            None => (text, None),
+        };
+        Ok(Self { cv: Cv(number(cv)?), epoch: epoch.map(number).transpose()?.map(Epoch) })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -65,7 +99,10 @@ mod tests {
         assert_eq!(parse(None), Ok(QueryString::default()));
         assert_eq!(
             parse(Some("since=7&args=%7B%22p%22%3A1%7D")),
-            Ok(QueryString { args: Some("{\"p\":1}".to_owned()), since: Some(Cv(7)) })
+            Ok(QueryString {
+                args: Some("{\"p\":1}".to_owned()),
+                since: Some(Since { cv: Cv(7), epoch: None })
+            })
         );
         for (text, named) in
             [("arg=1", "arg"), ("args=1&args=2", "args"), ("since=x", "since"), ("=", "\"\"")]

@@ -54,8 +54,11 @@ pub async fn put(
     let definition: Definition = json_body(body, shared.config.limits.request_bytes_max).await?;
     let query = named(name, definition)?;
     let name = query.name.clone();
-    replica.put_query(query).await?;
-    let (query, status) = replica.query(&name).ok_or_else(|| unknown(&name))?;
+    let fault = replica.put_query(query).await?;
+    let (query, mut status) = replica.query(&name).ok_or_else(|| unknown(&name))?;
+    if let Some(fault) = fault {
+        status.fault = Some(fault.message);
+    }
     Ok(Json(describe(&query, &status)))
 }
 
@@ -117,6 +120,7 @@ fn describe(query: &NamedQuery, status: &QueryStatus) -> Value {
         "bindings": status.bindings,
         "subscribers": status.subscribers,
         "last_advance_us": status.last_advance_us,
+        "fault": status.fault,
     });
     match &query.source {
         QuerySource::Query(query) => out["query"] = query.clone(),

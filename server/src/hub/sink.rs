@@ -153,6 +153,8 @@ fn fault_code(cause: FaultCause) -> (ErrorCode, bool) {
         FaultCause::Derive => (ErrorCode::QueryFaulted, false),
         FaultCause::Deadline | FaultCause::WorkerLost => (ErrorCode::QueryFaulted, true),
         FaultCause::Removed => (ErrorCode::QueryRemoved, false),
+        // The name stands for another query now, which can be subscribed to.
+        FaultCause::Replaced => (ErrorCode::QueryRemoved, true),
         FaultCause::SchemaChanged => (ErrorCode::SchemaChanged, true),
     }
 }
@@ -183,6 +185,12 @@ mod tests {
         },
         protocol::server::Op,
     };
+
+    #[test]
+    fn a_removed_query_is_worth_another_try_when_its_name_stands_for_another() {
+        assert_eq!(fault_code(FaultCause::Removed), (ErrorCode::QueryRemoved, false));
+        assert_eq!(fault_code(FaultCause::Replaced), (ErrorCode::QueryRemoved, true));
+    }
 
     const LIMITS: OutboxLimits =
         OutboxLimits { bytes_max: 10_000, snapshot_bytes_max: 10_000, retry_after: Duration::ZERO };

@@ -241,7 +241,8 @@ impl Session {
             return refuse(code, text);
         }
         let request = QueryRequest { source, args };
-        let resume = resume.map(|resume| ResumePoint { cv: resume.cv, fp: resume.fp });
+        let resume =
+            resume.map(|resume| ResumePoint { epoch: Some(resume.epoch), cv: resume.cv, fp: resume.fp });
         // Counted from here on; `refused` takes it back. Messages are handled one after the other, so that no other
         // subscribe can come in between.
         self.live.insert(sub);

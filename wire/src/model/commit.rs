@@ -1,11 +1,7 @@
 //! Commits and table declarations in the JSON form of a commit stream, before names and types are looked up.
 
-use super::TableSchema;
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value as Json};
-
-/// A row as JSON: values by column name.
-pub type JsonRow = Map<String, Json>;
+use super::{GivenRow, TableSchema};
+use serde::{Deserialize, Deserializer, Serialize, de};
 
 /// The head of a commit stream: the tables it writes to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -27,11 +23,8 @@ pub struct CommitLine {
 }
 
 /// One operation. Exactly one of the three shapes; anything else is refused when it is parsed.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(
-    untagged,
-    expecting = "an operation is {\"insert\":table,\"row\":{…}}, {\"update\":table,\"key\":{…},\"set\":{…}} or {\"delete\":table,\"key\":{…}}"
-)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
 pub enum RowOp {
     /// A new row; its key must not exist.
     Insert(Insert),
@@ -42,33 +35,59 @@ pub enum RowOp {
 }
 
 /// See [`RowOp::Insert`].
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Insert {
     /// The table's name.
     pub insert: String,
     /// The row; a column left out is NULL.
-    pub row: JsonRow,
+    pub row: GivenRow,
 }
 
 /// See [`RowOp::Update`].
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Update {
     /// The table's name.
     pub update: String,
     /// The key's columns.
-    pub key: JsonRow,
+    pub key: GivenRow,
     /// The columns to change.
-    pub set: JsonRow,
+    pub set: GivenRow,
 }
 
 /// See [`RowOp::Delete`].
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Delete {
     /// The table's name.
     pub delete: String,
     /// The key's columns.
-    pub key: JsonRow,
+    pub key: GivenRow,
+}
+
+const FORMS: &str = "an operation is {\"insert\":table,\"row\":{…}}, {\"update\":table,\"key\":{…},\"set\":{…}} or {\"delete\":table,\"key\":{…}}";
+
+impl<'de> Deserialize<'de> for RowOp {
+    // By hand, as serde reads untagged enums by way of a buffer that forgets which encoding it came from.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields, expecting = "an operation as a map")]
+        struct Members {
+            insert: Option<String>,
+            update: Option<String>,
+            delete: Option<String>,
+            row: Option<GivenRow>,
+            key: Option<GivenRow>,
+            set: Option<GivenRow>,
+        }
+        let members = Members::deserialize(deserializer)
+            .map_err(|error| de::Error::custom(format_args!("{FORMS} ({error})")))?;
+        let Members { insert, update, delete, row, key, set } = members;
+        match (insert, update, delete, row, key, set) {
+            (Some(insert), None, None, Some(row), None, None) => Ok(Self::Insert(Insert { insert, row })),
+            (None, Some(update), None, None, Some(key), Some(set)) => {
+                Ok(Self::Update(Update { update, key, set }))
+            }
+            (None, None, Some(delete), None, Some(key), None) => Ok(Self::Delete(Delete { delete, key })),
+            _ => Err(de::Error::custom(FORMS)),
+        }
+    }
 }

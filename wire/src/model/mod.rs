@@ -2,6 +2,8 @@
 
 pub mod column_type;
 pub mod commit;
+pub mod document;
+pub mod given;
 pub mod ids;
 pub mod json;
 pub mod key;
@@ -15,6 +17,7 @@ pub mod time;
 pub mod value;
 
 pub use column_type::ColumnType;
+pub use given::{Given, GivenRow};
 pub use ids::{Cv, Epoch, Fingerprint, PlaceMask, Seq, SubId};
 pub use json::json_fault;
 pub use key::{Direction, Nulls, Order};

@@ -92,6 +92,12 @@ pub struct ValueError {
     pub found: String,
 }
 
+impl ValueError {
+    pub(super) fn new(expected: &str, found: &Json) -> Self {
+        Self { expected: expected.to_owned(), found: shorten(found) }
+    }
+}
+
 impl Value {
     /// The value borrowed.
     #[must_use]
@@ -122,7 +128,7 @@ impl Value {
     /// # Errors
     /// When the JSON is not in the type's form (`docs/protocol.md`, Types).
     pub fn from_json(ty: ColumnType, json: &Json) -> Result<Self, ValueError> {
-        let fail = |expected: &str| ValueError { expected: expected.to_owned(), found: shorten(json) };
+        let fail = |expected: &str| ValueError::new(expected, json);
         if json.is_null() {
             return Ok(Self::Null);
         }

@@ -1,6 +1,6 @@
 //! Messages from a client to the server.
 
-use crate::model::{Cv, Epoch, Fingerprint, SubId, commit::RowOp};
+use crate::model::{Cv, Epoch, Fingerprint, SubId, commit::RowOp, document};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 
@@ -43,7 +43,11 @@ pub struct Subscribe {
     /// Chosen by the client, 1 or more, never reused on the connection.
     pub sub: SubId,
     /// A query as JSON.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "document::optional_document"
+    )]
     pub query: Option<Json>,
     /// A query as SQL text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -52,7 +56,7 @@ pub struct Subscribe {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Parameters by name.
-    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    #[serde(default, skip_serializing_if = "Map::is_empty", deserialize_with = "document::documents")]
     pub args: Map<String, Json>,
     /// What the client holds from an earlier connection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -110,7 +114,7 @@ pub struct Mutation {
 #[serde(deny_unknown_fields)]
 pub struct Ping {
     /// Anything; comes back in the `pong`.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "document::document")]
     pub t: Json,
 }
 

@@ -2,10 +2,9 @@
 
 use super::{CommitLimits, Draft, DraftOp, KeyValues};
 use crate::store::{CommitError, CommitProblem, KeyBytes, Snapshot, TableId, key::row_key, system_tables};
-use serde_json::Map;
 use tidegate_wire::model::{
-    Order, Row, TableSchema, Value,
-    commit::{CommitLine, JsonRow, RowOp},
+    Given, GivenRow, Order, Row, TableSchema, Value,
+    commit::{CommitLine, RowOp},
     key::encode_cell,
 };
 
@@ -67,9 +66,9 @@ fn column(schema: &TableSchema, name: &str) -> Result<usize, CommitError> {
     schema.column(name).ok_or_else(|| CommitError::new(CommitProblem::UnknownColumn).of_column(name))
 }
 
-fn value(schema: &TableSchema, column: usize, json: &serde_json::Value) -> Result<Value, CommitError> {
+fn value(schema: &TableSchema, column: usize, given: &Given) -> Result<Value, CommitError> {
     let column = &schema.columns[column];
-    let value = Value::from_json(column.ty, json).map_err(|error| {
+    let value = given.to_value(column.ty).map_err(|error| {
         let problem = CommitProblem::TypeMismatch { expected: error.expected, found: error.found };
         CommitError::new(problem).of_column(&column.name)
     })?;
@@ -82,13 +81,13 @@ fn value(schema: &TableSchema, column: usize, json: &serde_json::Value) -> Resul
 fn insert(
     table: TableId,
     schema: &TableSchema,
-    json: &JsonRow,
+    given: &GivenRow,
     limits: &CommitLimits,
 ) -> Result<DraftOp, CommitError> {
     let mut values = vec![Value::Null; schema.columns.len()];
-    for (name, json) in json {
+    for (name, cell) in given.iter() {
         let column = column(schema, name)?;
-        values[column] = value(schema, column, json)?;
+        values[column] = value(schema, column, cell)?;
     }
     for (column, value) in schema.columns.iter().zip(&values) {
         if value.is_null() && !column.nullable {
@@ -104,10 +103,10 @@ fn insert(
 
 fn key(
     schema: &TableSchema,
-    json: &JsonRow,
+    given: &GivenRow,
     limits: &CommitLimits,
 ) -> Result<(KeyBytes, KeyValues), CommitError> {
-    for name in json.keys() {
+    for (name, _) in given.iter() {
         let column = column(schema, name)?;
         if !schema.primary_key.contains(&column) {
             return Err(CommitError::new(CommitProblem::NotAKeyColumn).of_column(name));
@@ -116,24 +115,24 @@ fn key(
     let mut values = KeyValues::with_capacity(schema.primary_key.len());
     for &column in &schema.primary_key {
         let name = &schema.columns[column].name;
-        let json = json
+        let cell = given
             .get(name)
             .ok_or_else(|| CommitError::new(CommitProblem::KeyColumnMissing).of_column(name))?;
-        values.push(value(schema, column, json)?);
+        values.push(value(schema, column, cell)?);
     }
     let key = encode_key(&values);
     check_key(&key, limits)?;
     Ok((key, values))
 }
 
-fn set(schema: &TableSchema, json: &JsonRow) -> Result<Vec<(usize, Value)>, CommitError> {
-    let mut set = Vec::with_capacity(json.len());
-    for (name, json) in json {
+fn set(schema: &TableSchema, given: &GivenRow) -> Result<Vec<(usize, Value)>, CommitError> {
+    let mut set = Vec::with_capacity(given.iter().len());
+    for (name, cell) in given.iter() {
         let column = column(schema, name)?;
         if schema.primary_key.contains(&column) {
             return Err(CommitError::new(CommitProblem::KeyColumnInSet).of_column(name));
         }
-        set.push((column, value(schema, column, json)?));
+        set.push((column, value(schema, column, cell)?));
     }
     set.sort_unstable_by_key(|(column, _)| *column);
     Ok(set)
@@ -157,10 +156,10 @@ pub(super) fn check_key(key: &[u8], limits: &CommitLimits) -> Result<(), CommitP
 }
 
 /// The members of a row that are its key, as far as they are there.
-fn key_members(schema: &TableSchema, row: &JsonRow) -> JsonRow {
+fn key_members(schema: &TableSchema, row: &GivenRow) -> GivenRow {
     schema.key_names().filter_map(|name| Some((name.to_owned(), row.get(name)?.clone()))).collect()
 }
 
-fn json_text(members: &Map<String, serde_json::Value>) -> String {
+fn json_text(members: &GivenRow) -> String {
     serde_json::to_string(members).unwrap_or_default()
 }

@@ -49,7 +49,7 @@ const REQUEST_BYTES_MAX: usize = 4 << 20;
 /// include the time a request's other commits take.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples, with the week of flights that is in the repository, each against a new `tidegate serve --data-dir \"\"`:\n  tidegate replay server/assets/demo/week.commits.ndjson.gz --speed 3600      an hour in a second\n  tidegate replay server/assets/demo/week.commits.ndjson.gz --rate 5000       5,000 commits a second\n  tidegate replay server/assets/demo/week.commits.ndjson.gz --rate 500 --subscribers 100 \\\n    --watch '{\"table\":\"weather\",\"order_by\":[[\"hour\",\"desc\"]],\"limit\":3}'\n\nA commit is refused when its rows are there already, so a stream wants a server without them: an empty --data-dir."
+    after_help = "Examples:\n  tidegate replay server/assets/demo/week.commits.ndjson.gz --speed 3600      an hour in a second\n  tidegate replay server/assets/demo/week.commits.ndjson.gz --rate 5000       5,000 commits a second\n  tidegate replay server/assets/demo/week.commits.ndjson.gz --rate 500 --subscribers 100 \\\n    --watch '{\"table\":\"weather\",\"order_by\":[[\"hour\",\"desc\"]],\"limit\":3}'\n\nThe file is the week of flights in the repository. A commit is refused when its rows are there already, so start each\nagainst a server without them: tidegate serve --data-dir \"\""
 )]
 pub struct Arguments {
     /// The server.

@@ -215,7 +215,7 @@ fn a_resume_point_is_passed_on() {
         Subscribe { sub: SubId(1), name: Some("q".to_owned()), resume: Some(resume), ..Subscribe::default() };
     let effects = open(None).receive(subscribe(message));
     let [Effect::Subscribe { resume, .. }] = &effects[..] else { panic!("{effects:?}") };
-    assert_eq!(*resume, Some(ResumePoint { cv: Cv(9), fp: Fingerprint(5) }));
+    assert_eq!(*resume, Some(ResumePoint { epoch: Some(Epoch(4)), cv: Cv(9), fp: Fingerprint(5) }));
 }
 
 #[test]
