@@ -71,14 +71,16 @@ impl Case {
                 {
                     let of_table = ["insert", "update"].iter().any(|word| op[*word] == table["name"]);
                     for part in ["row", "set"] {
-                        if let (true, Some(values)) = (of_table, op[part].as_object_mut()) {
+                        if let (true, Some(values)) =
+                            (of_table, op.get_mut(part).and_then(Json::as_object_mut))
+                        {
                             values.remove(name.as_str().unwrap_or_default());
                         }
                     }
                 }
                 for commit in &mut candidate.commits {
                     if let Some(ops) = commit["ops"].as_array_mut() {
-                        ops.retain(|op| op["set"] != serde_json::json!({}));
+                        ops.retain(|op| op.get("set") != Some(&serde_json::json!({})));
                     }
                 }
                 if fails(&candidate) {
