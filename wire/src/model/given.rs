@@ -18,8 +18,8 @@ use serde_json::{Map, Value as Json};
 use std::{fmt, sync::Arc};
 use uuid::Uuid;
 
-/// See the module's description.
-#[derive(Clone, Debug)]
+/// See the module's description. Shown and compared as what is written, whatever encoding that came in.
+#[derive(Clone)]
 pub enum Given {
     /// In the type's JSON form.
     Json(Json),
@@ -88,8 +88,13 @@ fn json_of_double(double: f64) -> Json {
     serde_json::Number::from_f64(double).map_or_else(|| Json::from(non_finite_name(double)), Json::Number)
 }
 
+impl fmt::Debug for Given {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.to_json().fmt(f)
+    }
+}
+
 impl PartialEq for Given {
-    /// Whether they are written alike.
     fn eq(&self, other: &Self) -> bool {
         self.to_json() == other.to_json()
     }
