@@ -241,11 +241,8 @@ impl Session {
             return refuse(code, text);
         }
         let request = QueryRequest { source, args };
-        let resume = resume.map(|resume| ResumePoint {
-            epoch: Some(resume.epoch),
-            cv: resume.cv,
-            fp: resume.fp,
-        });
+        let resume =
+            resume.map(|resume| ResumePoint { epoch: Some(resume.epoch), cv: resume.cv, fp: resume.fp });
         // Counted from here on; `refused` takes it back. Messages are handled one after the other, so that no other
         // subscribe can come in between.
         self.live.insert(sub);
@@ -289,7 +286,11 @@ impl Session {
             .map(|mutation| Effect::Mutate {
                 client_id: Arc::clone(client_id),
                 id: mutation.id,
-                ops: mutation.ops,
+                ops: if push.json_cells {
+                    mutation.ops.into_iter().map(RowOp::in_json_form).collect()
+                } else {
+                    mutation.ops
+                },
             })
             .collect()
     }

@@ -191,6 +191,16 @@ impl GivenRow {
         self.0.iter().map(|(name, cell)| (name.as_str(), cell))
     }
 
+    /// The cells taken to have the JSON form of their types. What JSON does not have stays as it is.
+    #[must_use]
+    pub fn in_json_form(self) -> Self {
+        let cells = self.0.into_iter().map(|(name, cell)| match cell {
+            Given::Int(_) | Given::Text(_) => (name, Given::Json(cell.to_json())),
+            other => (name, other),
+        });
+        Self(cells.collect())
+    }
+
     fn put(&mut self, name: String, cell: Given) {
         match self.0.iter_mut().find(|(known, _)| *known == name) {
             Some((_, known)) => *known = cell,
@@ -317,6 +327,17 @@ mod tests {
         ] {
             assert_eq!(cell.to_value(ty), Ok(value), "{cell:?} as {ty}");
         }
+    }
+
+    #[test]
+    fn cells_in_json_form_are_read_as_json() {
+        let row =
+            GivenRow::from_iter([("at", int(5)), ("doc", text("true"))].map(|(n, c)| (n.to_owned(), c)));
+        let row = row.in_json_form();
+        let value = |name, ty| row.get(name).expect("a cell").to_value(ty);
+        assert_eq!(value("doc", ColumnType::Json), Ok(Value::Json("\"true\"".into())));
+        assert!(value("at", ColumnType::Timestamptz).is_err());
+        assert_eq!(value("at", ColumnType::Int8), Ok(Value::Int8(5)));
     }
 
     #[test]
