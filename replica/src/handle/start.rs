@@ -40,8 +40,7 @@ pub(super) fn start(
     let threads_fail = |error: std::io::Error| StartError(format!("cannot start a thread: {error}"));
 
     let (sink, faults, wake_owner, woken) = owner::OwnerSink::new(sink);
-    let drain_options =
-        DrainOptions {
+    let drain_options = DrainOptions {
         input_queue_max: options.drain_queue_max,
         keep_alive_interval: options.keep_alive,
         batch_bytes_max: options.batch_bytes_max,

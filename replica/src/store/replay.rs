@@ -154,7 +154,12 @@ fn note_commit(keys: &mut IdempotencyKeys, cv: Cv, tag: Option<IdempotencyTag>) 
     }
 }
 
-fn note_outcome(keys: &mut IdempotencyKeys, cv: Cv, tag: IdempotencyTag, refused: Option<super::CommitError>) {
+fn note_outcome(
+    keys: &mut IdempotencyKeys,
+    cv: Cv,
+    tag: IdempotencyTag,
+    refused: Option<super::CommitError>,
+) {
     let IdempotencyTag { key, body_hash, ordinal } = tag;
     keys.put(key, IdempotencyEntry { body_hash, applied: ordinal, cv, refused });
 }
