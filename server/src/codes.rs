@@ -1,10 +1,6 @@
 //! The replica's kinds of error as the protocol's codes.
 
-use tidegate_replica::{
-    handle::CommitRefusalKind,
-    query::QueryErrorKind,
-    store::CommitErrorKind,
-};
+use tidegate_replica::{handle::CommitRefusalKind, query::QueryErrorKind, store::CommitErrorKind};
 use tidegate_wire::protocol::ErrorCode;
 
 /// The code of a refused query.

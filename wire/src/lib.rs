@@ -5,5 +5,6 @@
 //! encodings (MessagePack and JSON). Nothing here does I/O.
 
 pub mod codec;
+pub mod maps_only;
 pub mod model;
 pub mod protocol;

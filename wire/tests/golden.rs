@@ -147,7 +147,10 @@ fn client_messages() {
             ),
             vector("unsubscribe", ClientMessage::Unsubscribe(Unsubscribe { sub: SubId(1) })),
             vector("auth", ClientMessage::Auth(Auth { token: "eyJ.e30.y".to_owned() })),
-            vector("push", ClientMessage::Push(Push { mutations: vec![Mutation { id: 1, ops }] })),
+            vector(
+                "push",
+                ClientMessage::Push(Push { mutations: vec![Mutation { id: 1, ops }], json_cells: false }),
+            ),
             vector("ping", ClientMessage::Ping(Ping { t: json!(1) })),
             vector("ack", ClientMessage::Ack(Ack { cv: Cv(u64::from(u32::MAX) + 1) })),
         ],

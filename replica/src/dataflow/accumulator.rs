@@ -91,7 +91,7 @@ impl Total {
             }
             (Self::Numeric { sum, scales, special }, ValueRef::Numeric(value)) => match value.to_numeric() {
                 Numeric::Finite(value) => {
-                    let scale = value.fractional_digit_count();
+                    let scale = value.fractional_digit_count() * if is_square { 2 } else { 1 };
                     let count = scales.entry(scale).or_default();
                     *count += weight;
                     if *count == 0 {

@@ -148,7 +148,12 @@ fn read_table(
     let Some(tree) = reader.tree(table, access)? else { return Ok(()) };
     for (_, row) in tree.prefix(key) {
         reader.budget.spend()?;
-        if !each(row).inspect_err(|_| reader.note_failure(table, row))? {
+        let note = |error: &EvalError| {
+            if !error.is_of_step() {
+                reader.note_failure(table, row);
+            }
+        };
+        if !each(row).inspect_err(note)? {
             break;
         }
     }

@@ -56,8 +56,11 @@ const QUERIES: &[&str] = &[
     "select x, count(*) as k from b join a on a.id = b.a_id where a.n = :p group by x",
 ];
 
-/// What some commits write: table, key and row's values, or nothing for a removal.
-type Writes = Vec<Vec<(usize, i64, Option<(Option<i64>, i64)>)>>;
+/// What a commit writes to one row: its table and key, and its values, or nothing for a removal.
+type Write = (usize, i64, Option<(Option<i64>, i64)>);
+
+/// What some commits write.
+type Writes = Vec<Vec<Write>>;
 
 struct Database {
     snapshot: Arc<Snapshot>,
@@ -78,7 +81,7 @@ impl Database {
         Self { snapshot: editor.finish(Cv(1)).to, cv: 1 }
     }
 
-    fn commit(&mut self, writes: &[(usize, i64, Option<(Option<i64>, i64)>)]) -> Delta {
+    fn commit(&mut self, writes: &[Write]) -> Delta {
         let mut editor = SnapshotEditor::new(Arc::clone(&self.snapshot));
         for (table, key, values) in writes {
             let name = ["a", "b", "c"][*table];

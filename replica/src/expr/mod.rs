@@ -126,6 +126,6 @@ impl EvalError {
     /// Whether the error is of the whole step, not of the row or binding that it met.
     #[must_use]
     pub fn is_of_step(&self) -> bool {
-        matches!(self, Self::Deadline | Self::MissingIndex | Self::RowLimit)
+        matches!(self, Self::Deadline | Self::MissingIndex | Self::RowLimit | Self::TooManyRows(_))
     }
 }

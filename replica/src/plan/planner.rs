@@ -12,7 +12,7 @@ use crate::{
         positions::{Positions, all, conjuncts},
         unnest,
     },
-    expr::{Condition, Scalar},
+    expr::{Compare, Condition, Scalar},
     store::Snapshot,
 };
 use std::{collections::HashMap, sync::Arc};
@@ -280,6 +280,17 @@ impl Planner<'_> {
         let all_left = (0..left_types.len()).collect();
         let (left, find_left) = self.side(left, left_types.len(), left_keys.clone(), all_left);
         let (right, find_right) = self.side(&right, right_types.len(), right_keys.clone(), right_used);
+        // An equality that the look-up cannot take, as its column is taken by another, is tested.
+        for (number, equality) in equalities.iter().enumerate() {
+            if !find_right.0.contains(&number) {
+                let right = equality.right.map(&mut |at| Scalar::Column(at + border));
+                rest.push(if equality.null_agrees {
+                    Condition::Not(Box::new(Condition::IsDistinct(equality.left.clone(), right)))
+                } else {
+                    Condition::Compare(Compare::Equal, equality.left.clone(), right)
+                });
+            }
+        }
         // Keys stand in the order in which the other side is read.
         let asked = |keys: &[Scalar], order: &[usize], access: LookupAccess| Lookup {
             keys: order.iter().map(|&key| keys[key].clone()).collect(),

@@ -3,7 +3,7 @@
 use super::{
     Binder,
     parameters::{Meeting, Term, together},
-    place::{Place, Result, start},
+    place::{Place, Result, first_operand, start},
     rewrite::Position,
     scope::{Name, Scope, folded, simple},
     select::{Block, Clause, Within, operands},
@@ -59,6 +59,10 @@ impl Binder<'_> {
 
     fn term_here<'q>(&mut self, expr: &'q Expr, block: &mut Block<'q>) -> Result<Term> {
         let place = || start(expr);
+        // The parser takes the operator's operand to be all of it, where SQL negates last.
+        if let Some(Expr::Exists { negated: true, .. }) = first_operand(expr) {
+            return place().unsupported("not exists (…) as an operand without parentheses around it");
+        }
         let typed = match expr {
             Expr::Nested(inner) => return self.term(inner, block),
             Expr::Value(value) => return self.literal(value),

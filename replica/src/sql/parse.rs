@@ -23,7 +23,7 @@ const PARSER_DEPTH_MAX: usize = 2_000;
 /// A parsed text.
 pub(super) struct Parsed {
     /// The queries, in order.
-    pub(super) queries: Vec<Box<Query>>,
+    pub(super) queries: Vec<Query>,
     /// The text's words in lower case with their places, for clauses whose place the tree does not have.
     pub(super) words: Vec<(Place, String)>,
 }
@@ -61,7 +61,7 @@ pub(super) fn parse(text: &str) -> Result<Parsed> {
         Parser::new(&dialect).with_recursion_limit(PARSER_DEPTH_MAX).with_tokens_with_locations(tokens);
     let statements = parser.parse_statements().map_err(refusal)?;
     let queries = statements.into_iter().map(|statement| match statement {
-        Statement::Query(query) => Ok(query),
+        Statement::Query(query) => Ok(*query),
         _ => first(&words).bad("only select is a query"),
     });
     Ok(Parsed { queries: queries.collect::<Result<_>>()?, words })

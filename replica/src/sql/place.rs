@@ -5,7 +5,7 @@ use crate::{
     query::{QueryError, QueryErrorKind},
 };
 use sqlparser::{
-    ast::{Expr, Spanned},
+    ast::{BinaryOperator, Expr, Spanned},
     tokenizer::{Location, Span},
 };
 use std::fmt;
@@ -76,6 +76,29 @@ pub(super) fn fits(columns: usize, place: Place) -> Result<usize> {
         return place.bad(format_args!("more than the limit of {COLUMNS_MAX} columns"));
     }
     Ok(columns)
+}
+
+/// The first operand of an operator, for those that bind more tightly than NOT.
+pub(super) fn first_operand(expr: &Expr) -> Option<&Expr> {
+    Some(match expr {
+        Expr::BinaryOp { op: BinaryOperator::And | BinaryOperator::Or, .. } => return None,
+        Expr::BinaryOp { left, .. } | Expr::AnyOp { left, .. } | Expr::AllOp { left, .. } => left,
+        Expr::IsNull(inner)
+        | Expr::IsNotNull(inner)
+        | Expr::IsTrue(inner)
+        | Expr::IsNotTrue(inner)
+        | Expr::IsFalse(inner)
+        | Expr::IsNotFalse(inner)
+        | Expr::IsUnknown(inner)
+        | Expr::IsNotUnknown(inner)
+        | Expr::IsDistinctFrom(inner, _)
+        | Expr::IsNotDistinctFrom(inner, _)
+        | Expr::Between { expr: inner, .. }
+        | Expr::In { expr: inner, .. }
+        | Expr::Like { expr: inner, .. }
+        | Expr::ILike { expr: inner, .. } => inner,
+        _ => return None,
+    })
 }
 
 /// Where an expression starts. Walks down the left side itself, since a span costs a walk through everything.

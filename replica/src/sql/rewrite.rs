@@ -124,6 +124,14 @@ impl Rewrite for Scalar {
 
 impl Rewrite for Condition {
     fn rewrite(&self, replace: &mut Replace<'_>) -> Result<Self> {
+        // A condition can be what is replaced, as a value.
+        let is_leaf = matches!(self, Self::Constant(_) | Self::Truth(_) | Self::Exists(_));
+        if !is_leaf && let Some(replaced) = replace(&Scalar::Condition(Box::new(self.clone())))? {
+            return Ok(match replaced {
+                Scalar::Condition(condition) => *condition,
+                scalar => Self::Truth(scalar),
+            });
+        }
         Ok(match self {
             Self::Constant(_) | Self::Exists(_) => self.clone(),
             Self::And(operands) => Self::And(operands.rewrite(replace)?),

@@ -190,14 +190,21 @@ impl Binder<'_> {
             _ => None,
         };
         let mut partition = Vec::new();
+        // What is written the same is the same column, though a subquery or window function in it is bound anew.
+        let mut written: Vec<(&Expr, usize)> = Vec::new();
         for expr in on.into_iter().flatten() {
-            partition.push(self.order_column(expr, "distinct on", &mut block, &mut columns, &outputs)?);
+            let column = self.order_column(expr, "distinct on", &mut block, &mut columns, &outputs)?;
+            partition.push(column);
+            written.push((expr, column));
         }
         let mut order = Vec::new();
         let known = columns.len();
         for item in order_by {
             let (expr, direction) = order_item(item)?;
-            let column = self.order_column(expr, "order by", &mut block, &mut columns, &outputs)?;
+            let column = match written.iter().find(|(other, _)| *other == expr) {
+                Some((_, column)) => *column,
+                None => self.order_column(expr, "order by", &mut block, &mut columns, &outputs)?,
+            };
             if column >= outputs.len() && matches!(distinct, Some(Distinct::Distinct)) {
                 return start(expr)
                     .bad("with select distinct, order by names expressions of the select list");

@@ -50,8 +50,7 @@ impl QueryString {
     pub fn prepare(&self, replica: &Replica, name: String) -> Result<PreparedQuery, ApiError> {
         let args = arguments(self.args.as_deref())?;
         let request = QueryRequest { source: QuerySource::Name(name), args };
-        check_args(request.args.keys())
-            .map_err(|(code, text)| ApiError::new(code, text))?;
+        check_args(request.args.keys()).map_err(|(code, text)| ApiError::new(code, text))?;
         Ok(replica.prepare(&request, &Map::new())?)
     }
 }

@@ -7,18 +7,18 @@ use super::{
 };
 use crate::{codes::check_args, state::Shared};
 use axum::{Json, body::Body, extract::State, http::HeaderMap};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 use std::{collections::BTreeMap, sync::Arc};
 use tidegate_replica::handle::{NamedQuery, QuerySource, QueryStatus};
-use tidegate_wire::{model::ColumnType, protocol::ErrorCode};
+use tidegate_wire::{maps_only::MapsOnly, model::ColumnType, protocol::ErrorCode};
 
 /// Longest name, bytes.
 const NAME_BYTES_MAX: usize = 256;
 
 /// The body of a `PUT`.
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, remote = "Self")]
 struct Definition {
     query: Option<Value>,
     sql: Option<String>,
@@ -27,6 +27,12 @@ struct Definition {
     #[serde(default)]
     pin: bool,
     idle_ttl_ms: Option<u64>,
+}
+
+impl<'de> Deserialize<'de> for Definition {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::deserialize(MapsOnly(deserializer))
+    }
 }
 
 /// All named queries.
@@ -153,6 +159,7 @@ mod tests {
     fn wrong_definitions_are_refused() {
         for (body, code) in [
             (json!({}), ErrorCode::BadMessage),
+            (json!([{"table": "t"}]), ErrorCode::BadMessage),
             (json!({"query": {}, "sql": "x"}), ErrorCode::BadMessage),
             (json!({"query": {}, "pinned": true}), ErrorCode::BadMessage),
             (json!({"query": {}, "args": {"p": "money"}}), ErrorCode::BadArgs),

@@ -2,7 +2,12 @@
 
 use super::{error::ApiError, request::json_body, with_cv};
 use crate::{codes::check_args, state::Shared};
-use axum::{Json, body::Body, extract::State, response::{IntoResponse as _, Response}};
+use axum::{
+    Json,
+    body::Body,
+    extract::State,
+    response::{IntoResponse as _, Response},
+};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;

@@ -286,7 +286,11 @@ impl Session {
             .map(|mutation| Effect::Mutate {
                 client_id: Arc::clone(client_id),
                 id: mutation.id,
-                ops: mutation.ops,
+                ops: if push.json_cells {
+                    mutation.ops.into_iter().map(RowOp::in_json_form).collect()
+                } else {
+                    mutation.ops
+                },
             })
             .collect()
     }

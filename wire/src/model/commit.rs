@@ -1,11 +1,12 @@
 //! Commits and table declarations in the JSON form of a commit stream, before names and types are looked up.
 
 use super::{GivenRow, TableSchema};
+use crate::maps_only::{MapsOnly, maps_only};
 use serde::{Deserialize, Deserializer, Serialize, de};
 
 /// The head of a commit stream: the tables it writes to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, remote = "Self")]
 pub struct TablesLine {
     /// The tables.
     pub tables: Vec<TableSchema>,
@@ -13,7 +14,7 @@ pub struct TablesLine {
 
 /// One commit, applied whole or not at all.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, remote = "Self")]
 pub struct CommitLine {
     /// When it happened, milliseconds since 1970; paces a replay.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -21,6 +22,8 @@ pub struct CommitLine {
     /// The operations in order.
     pub ops: Vec<RowOp>,
 }
+
+maps_only!(TablesLine, CommitLine);
 
 /// One operation. Exactly one of the three shapes; anything else is refused when it is parsed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -65,6 +68,20 @@ pub struct Delete {
 
 const FORMS: &str = "an operation is {\"insert\":table,\"row\":{…}}, {\"update\":table,\"key\":{…},\"set\":{…}} or {\"delete\":table,\"key\":{…}}";
 
+impl RowOp {
+    /// The operation with its cells taken to have the JSON form of their types, whatever encoding they came in.
+    #[must_use]
+    pub fn in_json_form(self) -> Self {
+        match self {
+            Self::Insert(Insert { insert, row }) => Self::Insert(Insert { insert, row: row.in_json_form() }),
+            Self::Update(Update { update, key, set }) => {
+                Self::Update(Update { update, key: key.in_json_form(), set: set.in_json_form() })
+            }
+            Self::Delete(Delete { delete, key }) => Self::Delete(Delete { delete, key: key.in_json_form() }),
+        }
+    }
+}
+
 impl<'de> Deserialize<'de> for RowOp {
     // By hand, as serde reads untagged enums by way of a buffer that forgets which encoding it came from.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -78,7 +95,7 @@ impl<'de> Deserialize<'de> for RowOp {
             key: Option<GivenRow>,
             set: Option<GivenRow>,
         }
-        let members = Members::deserialize(deserializer)
+        let members = Members::deserialize(MapsOnly(deserializer))
             .map_err(|error| de::Error::custom(format_args!("{FORMS} ({error})")))?;
         let Members { insert, update, delete, row, key, set } = members;
         match (insert, update, delete, row, key, set) {

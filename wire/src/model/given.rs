@@ -18,8 +18,8 @@ use serde_json::{Map, Value as Json};
 use std::{fmt, sync::Arc};
 use uuid::Uuid;
 
-/// See the module's description.
-#[derive(Clone, Debug)]
+/// See the module's description. Shown and compared as what is written, whatever encoding that came in.
+#[derive(Clone)]
 pub enum Given {
     /// In the type's JSON form.
     Json(Json),
@@ -88,8 +88,13 @@ fn json_of_double(double: f64) -> Json {
     serde_json::Number::from_f64(double).map_or_else(|| Json::from(non_finite_name(double)), Json::Number)
 }
 
+impl fmt::Debug for Given {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.to_json().fmt(f)
+    }
+}
+
 impl PartialEq for Given {
-    /// Whether they are written alike.
     fn eq(&self, other: &Self) -> bool {
         self.to_json() == other.to_json()
     }
@@ -184,6 +189,16 @@ impl GivenRow {
     /// The columns' names and their cells.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, &Given)> {
         self.0.iter().map(|(name, cell)| (name.as_str(), cell))
+    }
+
+    /// The cells taken to have the JSON form of their types. What JSON does not have stays as it is.
+    #[must_use]
+    pub fn in_json_form(self) -> Self {
+        let cells = self.0.into_iter().map(|(name, cell)| match cell {
+            Given::Int(_) | Given::Text(_) => (name, Given::Json(cell.to_json())),
+            other => (name, other),
+        });
+        Self(cells.collect())
     }
 
     fn put(&mut self, name: String, cell: Given) {
@@ -312,6 +327,17 @@ mod tests {
         ] {
             assert_eq!(cell.to_value(ty), Ok(value), "{cell:?} as {ty}");
         }
+    }
+
+    #[test]
+    fn cells_in_json_form_are_read_as_json() {
+        let row =
+            GivenRow::from_iter([("at", int(5)), ("doc", text("true"))].map(|(n, c)| (n.to_owned(), c)));
+        let row = row.in_json_form();
+        let value = |name, ty| row.get(name).expect("a cell").to_value(ty);
+        assert_eq!(value("doc", ColumnType::Json), Ok(Value::Json("\"true\"".into())));
+        assert!(value("at", ColumnType::Timestamptz).is_err());
+        assert_eq!(value("at", ColumnType::Int8), Ok(Value::Int8(5)));
     }
 
     #[test]

@@ -1,11 +1,12 @@
 //! Table schemas, as they stand at the head of a commit stream.
 
 use super::{ColumnType, row::COLUMNS_MAX};
+use crate::maps_only::maps_only;
 use serde::{Deserialize, Serialize};
 
 /// One column.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, remote = "Self")]
 pub struct ColumnSchema {
     /// Its name, unique in the table.
     pub name: String,
@@ -31,12 +32,14 @@ pub struct TableSchema {
 
 /// The JSON form, which names the key's columns.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, remote = "Self")]
 struct TableForm {
     name: String,
     columns: Vec<ColumnSchema>,
     primary_key: Vec<String>,
 }
+
+maps_only!(ColumnSchema, TableForm);
 
 /// Why a table cannot be as it is described.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -174,5 +174,6 @@ impl Mutations {
 }
 
 fn push(mutations: Vec<Mutation>) -> Effect {
-    Effect::Send(ClientMessage::Push(Push { mutations }))
+    // An application gives JSON, and nothing here knows the columns' types.
+    Effect::Send(ClientMessage::Push(Push { mutations, json_cells: true }))
 }

@@ -42,7 +42,7 @@ fn subscribe(message: Subscribe) -> ClientMessage {
 
 fn push(ids: &[u64]) -> ClientMessage {
     let mutations = ids.iter().map(|id| Mutation { id: *id, ops: Vec::new() }).collect();
-    ClientMessage::Push(Push { mutations })
+    ClientMessage::Push(Push { mutations, json_cells: false })
 }
 
 /// The one error among the effects, as code and subscription; nothing else may be there.
