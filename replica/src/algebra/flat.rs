@@ -1,4 +1,4 @@
-//! Relational algebra without subqueries: what is planned. Made by [`super::unnest`].
+//! Relational algebra without subqueries: what is planned. Made by [`super::unnest()`].
 
 use super::{Aggregate, Column, JoinKind, SetKind, WindowFunction};
 use crate::{
