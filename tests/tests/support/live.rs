@@ -156,7 +156,7 @@ impl<'r> Live<'r> {
         let options = ReplicaOptions {
             data_dir: None,
             workers: 1,
-            deadline: Duration::from_secs(60),
+            deadline: Duration::from_secs(10),
             ..ReplicaOptions::default()
         };
         let replica = Replica::start(options, Box::new(folding.clone()), |_, _| ()).expect("it starts");
