@@ -13,7 +13,7 @@ use crate::support::{live::Live, seeds::seeds_named};
 use serde_json::Value as Json;
 use std::{
     collections::BTreeMap,
-    panic::{AssertUnwindSafe, catch_unwind},
+    panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook},
     path::PathBuf,
     sync::{
         Mutex,
@@ -38,6 +38,9 @@ const DIFFERENCES_MAX: usize = 8;
 const SHRINK_RUNS_MAX: usize = 1_500;
 /// Threads that run seeds; each has the replica's threads and a process of PostgreSQL beside it.
 const SIDE_BY_SIDE: usize = 2;
+
+/// The seeds that run now: a drain that finds its invariants broken ends the process, and then this is all there is.
+static UNDER_WAY: [AtomicU64; SIDE_BY_SIDE] = [const { AtomicU64::new(u64::MAX) }; SIDE_BY_SIDE];
 
 /// Why a statement's result is not what it should be.
 #[derive(Clone, Debug, PartialEq)]
@@ -353,17 +356,25 @@ fn sql_equals_postgres() {
     if seeds.end - seeds.start == 1 {
         show(&Case::generate(seeds.start, layers()));
     }
+    let earlier = take_hook();
+    set_hook(Box::new(move |panic| {
+        let seeds: Vec<u64> = UNDER_WAY.iter().map(|seed| seed.load(Relaxed)).collect();
+        eprintln!("seeds under way in sql_equals_postgres: {seeds:?}");
+        earlier(panic);
+    }));
     let tally = Mutex::new(Tally::default());
     let next = AtomicU64::new(seeds.start);
     std::thread::scope(|scope| {
-        for _ in 0..SIDE_BY_SIDE {
-            scope.spawn(|| {
+        let (cluster, tally, next, seeds) = (&cluster, &tally, &next, &seeds);
+        for thread in 0..SIDE_BY_SIDE {
+            scope.spawn(move || {
                 let (own, mut client) = (runtime(), cluster.connect());
                 loop {
                     let seed = next.fetch_add(1, Relaxed);
                     if seed >= seeds.end {
                         return;
                     }
+                    UNDER_WAY[thread].store(seed, Relaxed);
                     let outcomes = run_seed(&own, &mut client, &Case::generate(seed, layers()));
                     tally.lock().expect("no thread panics with it").add(seed, outcomes);
                 }
