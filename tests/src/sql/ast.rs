@@ -203,7 +203,11 @@ impl Expr {
         match (&self.node, dialect) {
             (Node::Column(text) | Node::Literal(text), _) => text.clone(),
             (Node::Param(name), Dialect::Engine) => format!(":{name}"),
-            (Node::Param(name), Dialect::Postgres(args)) => literal(&args[name]),
+            (Node::Param(name), Dialect::Postgres(args)) => match self.kind {
+                // Beside an int4, a constant without a type would be one too.
+                Kind::Int | Kind::Big => format!("{}::int8", literal(&args[name])),
+                _ => literal(&args[name]),
+            },
             (Node::Call(template, args, query), _) => {
                 let mut text = String::new();
                 let mut pieces = template.split("{}");

@@ -43,6 +43,8 @@ pub(super) struct Scope {
     pub(super) leaves: Vec<Expr>,
     /// Expressions that together tell any two rows apart that differ; none where nothing does.
     pub(super) identity: Option<Vec<Expr>>,
+    /// Whether no two rows are the same.
+    pub(super) unique: bool,
 }
 
 /// What is asked of a select.
@@ -283,7 +285,8 @@ impl<'t> Generator<'t> {
         let mut item_scope = scope.clone();
         let grouping_sets = matches!(select.group, Group::Word(..) | Group::Sets(..));
         if self.layers.windows && self.chance(if ask.top { 0.3 } else { 0.1 }) && !grouping_sets {
-            for _ in 0..self.rng.random_range(1..=2) {
+            // Rows that are the same stand in any order in each of two windows, and that would show.
+            for _ in 0..self.rng.random_range(1..=if scope.unique { 2 } else { 1 }) {
                 if let Some(window) = self.window(&scope) {
                     item_scope.leaves.push(window.clone());
                     if ask.kinds.is_none() {
@@ -385,5 +388,5 @@ pub(super) fn columns_of(alias: &str, outs: &[Out]) -> Scope {
     let leaves: Vec<Expr> =
         outs.iter().map(|out| column(out.kind, out.grade, format!("{alias}.{}", out.name))).collect();
     let fixed = leaves.iter().all(|leaf| leaf.grade == Grade::Fixed);
-    Scope { identity: fixed.then(|| leaves.clone()), leaves }
+    Scope { identity: fixed.then(|| leaves.clone()), unique: false, leaves }
 }

@@ -69,7 +69,8 @@ impl Generator<'_> {
         if self.chance(0.25) {
             select.having = Some(self.condition(1, &leaves));
         }
-        Scope { leaves, identity }
+        let unique = identity.is_some();
+        Scope { leaves, identity, unique }
     }
 
     /// An aggregate whose value is determined.

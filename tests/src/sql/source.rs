@@ -62,7 +62,7 @@ impl Generator<'_> {
                 .zip(&names)
                 .map(|(kind, name)| column(*kind, Grade::Fixed, format!("{alias}.{name}")))
                 .collect();
-            let scope = Scope { identity: Some(leaves.clone()), leaves };
+            let scope = Scope { identity: Some(leaves.clone()), unique: false, leaves };
             return (Source::Values(rows, alias, names), scope);
         }
         let table = &self.tables[self.rng.random_range(0..self.tables.len())];
@@ -72,7 +72,7 @@ impl Generator<'_> {
             .iter()
             .map(|it| column(it.domain.kind(), Grade::Fixed, format!("{alias}.{}", it.name)))
             .collect();
-        let scope = Scope { identity: Some(leaves[..table.key].to_vec()), leaves };
+        let scope = Scope { identity: Some(leaves[..table.key].to_vec()), unique: true, leaves };
         (Source::Named(table.name.clone(), alias), scope)
     }
 
@@ -87,6 +87,7 @@ impl Generator<'_> {
         }
         let mut scope = left_scope.clone();
         scope.leaves.extend(right_scope.leaves.iter().cloned());
+        scope.unique &= right_scope.unique;
         scope.identity =
             left_scope.identity.clone().zip(right_scope.identity.clone()).map(|(a, b)| [a, b].concat());
         let on = if matches!(word, "cross join" | ",") {
@@ -198,7 +199,7 @@ impl Generator<'_> {
         let identity = scope.identity.clone().zip(own.identity.clone()).map(|(a, b)| [a, b].concat());
         let leaves = [scope.leaves, own.leaves].concat();
         let right = Source::Derived(Box::new(query), alias, true);
-        (Source::Join(word, Box::new(source), Box::new(right), on), Scope { leaves, identity })
+        (Source::Join(word, Box::new(source), Box::new(right), on), Scope { leaves, identity, unique: false })
     }
 }
 
