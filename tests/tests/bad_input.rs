@@ -229,7 +229,9 @@ fn refused_subscriptions_name_what_is_at_fault() {
         (with_args(json!({"p": [1]})), ErrorCode::BadArgs, "p"),
         (with_args(json!({"p": 1, "superfluous": 2})), ErrorCode::BadArgs, "superfluous"),
         (with_args(json!({"p": 1, "auth.sub": "me"})), ErrorCode::Forbidden, "auth.sub"),
-        (json!({"sql": "select 1"}), ErrorCode::BadQuery, "SQL"),
+        (json!({"sql": "select now()"}), ErrorCode::BadQuery, "now"),
+        (json!({"sql": "select id from nowhere"}), ErrorCode::UnknownTable, "nowhere"),
+        (json!({"sql": "select id from things for update"}), ErrorCode::BadQuery, "line 1"),
         (json!({}), ErrorCode::BadMessage, "query"),
         (json!({"query": {"table": "things"}, "name": "both"}), ErrorCode::BadMessage, "exactly one"),
     ];

@@ -79,9 +79,7 @@ pub fn bind(
     match (selects.pop(), selects.len()) {
         (Some(select), 0) => Ok(select),
         (None, _) => Place::UNKNOWN.bad("the text has no query"),
-        (Some(_), more) => {
-            Place::UNKNOWN.bad(format_args!("the text has {} statements where one can stand", more + 1))
-        }
+        (Some(_), _) => Place { line: 1, column: 1 }.bad("the text has more than one statement"),
     }
 }
 
