@@ -539,7 +539,8 @@ fn replay_measures_throughput_and_latency() {
 
     let again = fails(1, &["replay", "--url", &url, path(&file)]);
     assert!(again.contains("line 2 is refused"), "{again}");
-    let sql = fails(1, &["replay", "--url", &url, path(&file), "--watch", "select now()", "--subscribers", "1"]);
+    let sql =
+        fails(1, &["replay", "--url", &url, path(&file), "--watch", "select now()", "--subscribers", "1"]);
     assert!(sql.contains("(bad_query)"), "{sql}");
 }
 

@@ -37,8 +37,10 @@ pub fn keyed(rel: &Arc<Flat>) -> Option<Keyed> {
         Flat::Join { kind, left, right, condition } => {
             let (left_len, right_len) = (left.types().len(), right.types().len());
             let (left, right) = (keyed(left)?, keyed(right)?);
-            // Padding would be equal for a side without key columns only if it were also a row; then it has one.
-            if *kind == JoinKind::Full && (left.key.is_empty() || right.key.is_empty()) {
+            // A row of either side without a partner has NULLs for the other's key. The two can be told apart only if one
+            // side's key is never NULL itself.
+            let is_solid = |side: &Keyed| side.key.iter().any(|&column| is_never_null(&side.rel, column));
+            if *kind == JoinKind::Full && !is_solid(&left) && !is_solid(&right) {
                 return None;
             }
             let (left_types, right_types) = (left.rel.types(), right.rel.types());
@@ -99,6 +101,31 @@ pub fn keyed(rel: &Arc<Flat>) -> Option<Keyed> {
             let order: Vec<usize> = (0..own).chain(all..types.len()).chain(own..all).collect();
             reordered(rel, &types, &order, key.into_iter())
         }
+    }
+}
+
+/// Whether a column is known to hold no NULL: it is a table's key column that no outer join pads.
+fn is_never_null(rel: &Flat, column: usize) -> bool {
+    match rel {
+        Flat::Table { key, .. } => key.contains(&column),
+        Flat::Filter { input, .. } | Flat::Single { input, .. } | Flat::Top { input, .. } => {
+            is_never_null(input, column)
+        }
+        Flat::Project { input, columns } => {
+            matches!(columns[column].scalar, Scalar::Column(from) if is_never_null(input, from))
+        }
+        Flat::Join { kind, left, right, .. } => match (kind, column.checked_sub(left.types().len())) {
+            (JoinKind::Inner | JoinKind::Left, None) => is_never_null(left, column),
+            (JoinKind::Inner, Some(column)) => is_never_null(right, column),
+            _ => false,
+        },
+        Flat::Mark { left, .. } => column < left.types().len() && is_never_null(left, column),
+        Flat::Window { input, .. } => column < input.types().len() && is_never_null(input, column),
+        Flat::Aggregate { input, keys, .. } => keys
+            .get(column)
+            .is_some_and(|key| matches!(key.scalar, Scalar::Column(from) if is_never_null(input, from))),
+        Flat::Parameters { .. } => true,
+        Flat::Values { .. } | Flat::Concat { .. } | Flat::SetOperation { .. } => false,
     }
 }
 

@@ -95,13 +95,12 @@ impl<'de> Deserialize<'de> for RowOp {
             key: Option<GivenRow>,
             set: Option<GivenRow>,
         }
-        let members = Members::deserialize(MapsOnly(deserializer))
-            .map_err(|error| {
-                // The place follows from outside; two would be one too many.
-                let error = error.to_string();
-                let what = error.split(" at line ").next().unwrap_or_default();
-                de::Error::custom(format_args!("{FORMS} ({what})"))
-            })?;
+        let members = Members::deserialize(MapsOnly(deserializer)).map_err(|error| {
+            // The place follows from outside; two would be one too many.
+            let error = error.to_string();
+            let what = error.split(" at line ").next().unwrap_or_default();
+            de::Error::custom(format_args!("{FORMS} ({what})"))
+        })?;
         let Members { insert, update, delete, row, key, set } = members;
         match (insert, update, delete, row, key, set) {
             (Some(insert), None, None, Some(row), None, None) => Ok(Self::Insert(Insert { insert, row })),
