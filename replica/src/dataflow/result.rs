@@ -97,23 +97,35 @@ fn numbered(row: &Row, before: usize) -> Row {
     Row::encode(row.cells().chain([ValueRef::Int8(number)]))
 }
 
+/// Where a row's like end among equal ones.
+fn behind(equals: &[Row], row: &Row) -> usize {
+    equals.partition_point(|other| other.as_bytes() <= row.as_bytes())
+}
+
 /// Of equal rows, those whose numbers were given to others, as they were before.
 #[derive(Default)]
 struct Touched(HashMap<usize, Option<Row>>);
 
 impl Touched {
+    /// Rows that are equal can still read differently (1.0 and 1.00). They are numbered in the order of their bytes, so
+    /// that the numbers do not depend on the order in which they came; those behind move.
     fn add(&mut self, equals: &mut Vec<Row>, row: &Row) {
+        let at = behind(equals, row);
+        self.touch(equals, at);
         self.0.entry(equals.len()).or_insert(None);
-        equals.push(row.clone());
+        equals.insert(at, row.clone());
     }
 
-    /// Rows that are equal can still read differently (1.0 and 1.00); the last one takes the number of the one that goes.
     fn remove(&mut self, equals: &mut Vec<Row>, row: &Row) {
-        let Some(at) = equals.iter().rposition(|other| other == row) else { return };
-        let last = equals.len() - 1;
-        for touched in [at, last] {
-            self.0.entry(touched).or_insert_with(|| Some(equals[touched].clone()));
+        let Some(at) = behind(equals, row).checked_sub(1) else { return };
+        self.touch(equals, at);
+        equals.remove(at);
+    }
+
+    /// Notes the rows from a number on.
+    fn touch(&mut self, equals: &[Row], from: usize) {
+        for (at, row) in equals.iter().enumerate().skip(from) {
+            self.0.entry(at).or_insert_with(|| Some(row.clone()));
         }
-        equals.swap_remove(at);
     }
 }

@@ -77,7 +77,9 @@ impl Grouping {
         reads: &[(usize, Place)],
         place: Place,
     ) -> Result<Option<Scalar>> {
-        if let Some(key) = self.keys.iter().position(|key| key.scalar == *scalar) {
+        // A constant is not a key, even one that a key comes to.
+        let is_constant = matches!(scalar, Scalar::Constant(_));
+        if !is_constant && let Some(key) = self.keys.iter().position(|key| key.scalar == *scalar) {
             return Ok(Some(Scalar::Column(key)));
         }
         let Scalar::Column(position) = scalar else { return Ok(None) };

@@ -192,16 +192,25 @@ impl Binder<'_> {
         let mut partition = Vec::new();
         // What is written the same is the same column, though a subquery or window function in it is bound anew.
         let mut written: Vec<(&Expr, usize)> = Vec::new();
+        for (column, item) in items.iter().enumerate() {
+            if let Item::Expr(expr, _) = item {
+                written.push((bare(expr), column));
+            }
+        }
         for expr in on.into_iter().flatten() {
-            let column = self.order_column(expr, "distinct on", &mut block, &mut columns, &outputs)?;
+            let column = match written.iter().find(|(other, _)| *other == bare(expr)) {
+                Some((_, column)) => *column,
+                None => self.order_column(expr, "distinct on", &mut block, &mut columns, &outputs)?,
+            };
             partition.push(column);
-            written.push((expr, column));
+            written.push((bare(expr), column));
         }
         let mut order = Vec::new();
         let known = columns.len();
         for item in order_by {
             let (expr, direction) = order_item(item)?;
-            let column = match written.iter().find(|(other, _)| *other == expr) {
+            let same = written.iter().find(|(other, _)| on.is_some() && *other == bare(expr));
+            let column = match same {
                 Some((_, column)) => *column,
                 None => self.order_column(expr, "order by", &mut block, &mut columns, &outputs)?,
             };
@@ -404,6 +413,14 @@ impl Binder<'_> {
             columns.len() - 1
         }))
     }
+}
+
+/// An expression without the parentheses around it.
+fn bare(mut expr: &Expr) -> &Expr {
+    while let Expr::Nested(inner) = expr {
+        expr = inner;
+    }
+    expr
 }
 
 /// The type whose value this is; `None` for NULL.

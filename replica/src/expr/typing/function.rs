@@ -203,11 +203,9 @@ fn joined(argument: Operand) -> Scalar {
 
 fn null_if(value: Operand, other: Operand) -> Result<Typed, TypingError> {
     let ty = match (value.ty(), other.ty()) {
-        // The result has the first one's type, but a numeric beside a double becomes one.
+        // The result has the first one's type, but where `=` is of one type only, that; integers of any size compare.
         (Some(NUMERIC), Some(FLOAT8)) => FLOAT8,
-        (Some(Int4), Some(ty @ (INT8 | NUMERIC | FLOAT8))) | (Some(INT8), Some(ty @ (NUMERIC | FLOAT8))) => {
-            ty
-        }
+        (Some(Int4 | INT8), Some(ty @ (NUMERIC | FLOAT8))) => ty,
         (Some(ty), _) | (None, Some(ty)) => ty,
         (None, None) => TEXT,
     };
