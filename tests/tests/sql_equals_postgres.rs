@@ -366,7 +366,7 @@ fn sql_equals_postgres() {
     let next = AtomicU64::new(seeds.start);
     std::thread::scope(|scope| {
         let (cluster, tally, next, seeds) = (&cluster, &tally, &next, &seeds);
-        for thread in 0..SIDE_BY_SIDE {
+        for under_way in &UNDER_WAY {
             scope.spawn(move || {
                 let (own, mut client) = (runtime(), cluster.connect());
                 loop {
@@ -374,7 +374,7 @@ fn sql_equals_postgres() {
                     if seed >= seeds.end {
                         return;
                     }
-                    UNDER_WAY[thread].store(seed, Relaxed);
+                    under_way.store(seed, Relaxed);
                     let outcomes = run_seed(&own, &mut client, &Case::generate(seed, layers()));
                     tally.lock().expect("no thread panics with it").add(seed, outcomes);
                 }
