@@ -87,7 +87,8 @@ impl Writer {
     }
 
     async fn push(&mut self, addr: SocketAddr, acknowledged: &mpsc::UnboundedSender<()>) {
-        let mut raw = Raw::hello(addr, Codec::MessagePack, json!({"client_id": self.name})).await;
+        let hello = json!({"client_id": self.name});
+        let Some(mut raw) = Raw::try_hello(addr, Codec::MessagePack, hello).await else { return };
         loop {
             // Two at a time: the second may be lost where the first is not.
             while self.in_flight < 2 {

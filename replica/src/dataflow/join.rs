@@ -42,13 +42,7 @@ pub(super) fn advance(
         let path = &join.paths[number];
         match &input.source {
             Source::Table { table, used } => {
-                for change in step.delta.table(*table) {
-                    let (old, new) = (change.old.as_ref(), change.new.as_ref());
-                    if let (Some(old), Some(new)) = (old, new)
-                        && old.same_cells(new, used)
-                    {
-                        continue;
-                    }
+                for (old, new) in step.changed(*table, used) {
                     for (row, weight) in [(old, -1), (new, 1)] {
                         if let Some(row) = row
                             && completion.passes(&input.filter, row, Some(*table))?

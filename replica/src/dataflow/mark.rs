@@ -88,13 +88,7 @@ impl Sides {
                 arrange(&mut self.left, &mark.left, &changes[*node])?;
             }
             Source::Table { table, used } => {
-                for change in step.delta.table(*table) {
-                    let (old, new) = (change.old.as_ref(), change.new.as_ref());
-                    if let (Some(old), Some(new)) = (old, new)
-                        && old.same_cells(new, used)
-                    {
-                        continue;
-                    }
+                for (old, new) in step.changed(*table, used) {
                     for (row, weight) in [(old, -1), (new, 1)] {
                         if let Some(row) = row
                             && is_true(&mark.left.filter, row)?
@@ -126,13 +120,7 @@ impl Sides {
                 }
             }
             Source::Table { table, used } => {
-                for change in step.delta.table(*table) {
-                    let (old, new) = (change.old.as_ref(), change.new.as_ref());
-                    if let (Some(old), Some(new)) = (old, new)
-                        && old.same_cells(new, used)
-                    {
-                        continue;
-                    }
+                for (old, new) in step.changed(*table, used) {
                     for row in [old, new].into_iter().flatten() {
                         touch(row)?;
                     }

@@ -11,6 +11,7 @@ mod bag;
 mod exact_sum;
 mod join;
 mod mark;
+mod ordered;
 mod result;
 mod set_operation;
 mod single;
@@ -25,20 +26,19 @@ use crate::{
     pipeline::{Budget, StepFault, read::Reader},
     plan::{Operator, Plan, Source},
     query::Shape,
-    store::{Delta, KeyBytes, Snapshot},
+    store::{Delta, KeyBytes, Snapshot, TableId},
     worker::{BindingId, Change},
 };
 use aggregate::Groups;
 use bag::{Arrangement, Bag, NoExists, consolidate};
 use hashbrown::HashMap;
 use mark::Sides;
+use ordered::Ordered;
 use result::Results;
 use set_operation::Counts;
 use single::Singles;
 use std::sync::Arc;
 use tidegate_wire::model::{Order, Row, Value, key::encode_cell};
-use top::Partitions;
-use window::Windows;
 
 /// See the module's description. Lives on one worker thread; nothing here blocks.
 pub struct Dataflow {
@@ -61,8 +61,8 @@ enum State {
     Single(Singles),
     Aggregate(Groups),
     SetOperation(Counts),
-    Top(Partitions),
-    Window(Windows),
+    Top(Ordered),
+    Window(Ordered),
 }
 
 /// One step's surroundings.
@@ -77,6 +77,12 @@ struct Step<'a> {
 }
 
 impl Step<'_> {
+    /// A table's changed rows, before and after, but for those that differ in none of the columns used.
+    fn changed(&self, table: TableId, used: &[usize]) -> impl Iterator<Item = (Option<&Row>, Option<&Row>)> {
+        let rows = self.delta.table(table).iter().map(|change| (change.old.as_ref(), change.new.as_ref()));
+        rows.filter(|pair| !matches!(pair, (Some(old), Some(new)) if old.same_cells(new, used)))
+    }
+
     fn snapshot_reader(&self, is_after: bool) -> &Reader<'_> {
         if is_after { &self.after } else { &self.before }
     }
@@ -154,11 +160,11 @@ impl Dataflow {
         if !self.is_hydrated {
             let changes = self.step(&delta, true, Vec::new(), budget)?;
             self.is_hydrated = true;
-            self.results.tell(&self.plan, changes, out)?;
+            self.results.tell(&self.plan, changes, out);
         }
         if self.plan.slots > 0 {
             let changes = self.step(&delta, false, vec![(row, 1)], budget)?;
-            self.results.tell(&self.plan, changes, out)?;
+            self.results.tell(&self.plan, changes, out);
         }
         Ok(())
     }
@@ -193,7 +199,8 @@ impl Dataflow {
             return Ok(());
         }
         let changes = self.step(delta, false, Vec::new(), budget)?;
-        self.results.tell(&self.plan, changes, out)
+        self.results.tell(&self.plan, changes, out);
+        Ok(())
     }
 
     /// Takes over the bindings of another dataflow of the same shape that stands at the same snapshot.
@@ -297,8 +304,8 @@ impl State {
             Operator::Single { .. } => Self::Single(Singles::default()),
             Operator::Aggregate { .. } => Self::Aggregate(Groups::default()),
             Operator::SetOperation { .. } => Self::SetOperation(Counts::default()),
-            Operator::Top { .. } => Self::Top(Partitions::default()),
-            Operator::Window { .. } => Self::Window(Windows::default()),
+            Operator::Top { .. } => Self::Top(Ordered::default()),
+            Operator::Window { .. } => Self::Window(Ordered::default()),
         }
     }
 
@@ -344,12 +351,15 @@ impl State {
             (Self::SetOperation(counts), Operator::SetOperation { kind, all, left, right }) => {
                 Ok(counts.advance(*kind, *all, &changes[*left], &changes[*right]))
             }
-            (Self::Top(partitions), Operator::Top { input, partition, order, offset, limit }) => {
-                partitions.advance(partition, order, *offset, *limit, &changes[*input])
-            }
-            (Self::Window(windows), Operator::Window { input, partition, order, functions }) => {
-                windows.advance(partition, order, functions, &changes[*input])
-            }
+            (Self::Top(ordered), Operator::Top { input, partition, order, offset, limit }) => ordered
+                .advance(partition, order, &changes[*input], |rows, sign, out| {
+                    top::show(rows, *offset, *limit, sign, out);
+                    Ok(())
+                }),
+            (Self::Window(ordered), Operator::Window { input, partition, order, functions }) => ordered
+                .advance(partition, order, &changes[*input], |rows, sign, out| {
+                    window::compute(rows, functions, sign, out)
+                }),
             _ => unreachable!("a state is made for its operator"),
         }
     }
@@ -362,8 +372,7 @@ impl State {
             Self::Single(singles) => singles.len(),
             Self::Aggregate(groups) => groups.len(),
             Self::SetOperation(counts) => counts.len(),
-            Self::Top(partitions) => partitions.len(),
-            Self::Window(windows) => windows.len(),
+            Self::Top(ordered) | Self::Window(ordered) => ordered.len(),
         }
     }
 
@@ -381,8 +390,9 @@ impl State {
             (Self::Single(own), Self::Single(other)) => own.absorb(other),
             (Self::Aggregate(own), Self::Aggregate(other)) => own.absorb(other),
             (Self::SetOperation(own), Self::SetOperation(other)) => own.absorb(other),
-            (Self::Top(own), Self::Top(other)) => own.absorb(other),
-            (Self::Window(own), Self::Window(other)) => own.absorb(other),
+            (Self::Top(own), Self::Top(other)) | (Self::Window(own), Self::Window(other)) => {
+                own.absorb(other);
+            }
             _ => {}
         }
     }
@@ -398,8 +408,7 @@ impl State {
             Self::Single(singles) => singles.retain(keep),
             Self::Aggregate(groups) => groups.retain(keep),
             Self::SetOperation(counts) => counts.retain(keep),
-            Self::Top(partitions) => partitions.retain(keep),
-            Self::Window(windows) => windows.retain(keep),
+            Self::Top(ordered) | Self::Window(ordered) => ordered.retain(keep),
         }
     }
 }

@@ -2,7 +2,6 @@
 
 use super::{bag::Bag, slot_key};
 use crate::{
-    pipeline::StepFault,
     plan::{Identity, Plan},
     store::{KeyBytes, key::row_key},
     worker::{BindingId, Change},
@@ -45,7 +44,7 @@ impl Results {
     }
 
     /// Appends what rows that come and go change, each row of the plan's result once.
-    pub(super) fn tell(&mut self, plan: &Plan, rows: Bag, out: &mut Vec<Change>) -> Result<(), StepFault> {
+    pub(super) fn tell(&mut self, plan: &Plan, rows: Bag, out: &mut Vec<Change>) {
         let mut touched: HashMap<(BindingId, KeyBytes), Touched> = HashMap::new();
         for (row, weight) in rows {
             // A binding that has just gone takes its rows along.
@@ -82,7 +81,6 @@ impl Results {
         }
         // What goes is told first, so that a key that goes and comes is never there twice.
         out.sort_by_key(|change| change.new.is_some());
-        Ok(())
     }
 }
 

@@ -3,80 +3,16 @@
 use super::{
     accumulator::Accumulator,
     aggregate::accumulate,
-    bag::{Bag, NoExists, consolidate, encode_key, encode_order},
+    bag::{Bag, NoExists},
+    ordered::Rows,
 };
 use crate::{
     algebra::{Aggregate, Bound, Frame, FrameUnit, WindowFunction, WindowKind},
     expr::{EvalError, Scalar},
     store::KeyBytes,
 };
-use hashbrown::HashMap;
-use std::{collections::BTreeMap, ops::Range};
-use tidegate_wire::model::{Order, Row, Value, key::encode_cell};
-
-/// Where a row stands in its partition: its key in the window's order, then the whole row.
-type At = (KeyBytes, KeyBytes);
-
-/// A partition's rows in order.
-type Rows = BTreeMap<At, (Row, i64)>;
-
-/// All rows by partition.
-#[derive(Debug, Default)]
-pub(super) struct Windows {
-    partitions: HashMap<KeyBytes, Rows>,
-}
-
-impl Windows {
-    /// What the rows with their functions' values change.
-    pub(super) fn advance(
-        &mut self,
-        partition: &[Scalar],
-        order: &[(Scalar, Order)],
-        functions: &[WindowFunction],
-        changes: &Bag,
-    ) -> Result<Bag, EvalError> {
-        let mut by_partition: HashMap<KeyBytes, Vec<(At, &Row, i64)>> = HashMap::new();
-        for (row, weight) in changes {
-            let (mut key, mut at, mut tie) = (Vec::new(), Vec::new(), Vec::new());
-            encode_key(partition, &[], row, &mut key)?;
-            encode_order(order, row, &mut at)?;
-            row.cells().for_each(|cell| encode_cell(cell, Order::ASC, &mut tie));
-            tie.extend(row.as_bytes());
-            let at = (KeyBytes::from_slice(&at), KeyBytes::from_slice(&tie));
-            by_partition.entry(KeyBytes::from_slice(&key)).or_default().push((at, row, *weight));
-        }
-        let mut out = Bag::new();
-        for (key, changes) in by_partition {
-            let rows = self.partitions.entry(key.clone()).or_default();
-            compute(rows, functions, -1, &mut out)?;
-            for (at, row, weight) in changes {
-                let found = rows.entry(at.clone()).or_insert_with(|| (row.clone(), 0));
-                found.1 += weight;
-                if found.1 == 0 {
-                    rows.remove(&at);
-                }
-            }
-            compute(rows, functions, 1, &mut out)?;
-            if rows.is_empty() {
-                self.partitions.remove(&key);
-            }
-        }
-        consolidate(&mut out);
-        Ok(out)
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.partitions.values().map(BTreeMap::len).sum()
-    }
-
-    pub(super) fn absorb(&mut self, other: Self) {
-        self.partitions.extend(other.partitions);
-    }
-
-    pub(super) fn retain(&mut self, keep: &dyn Fn(&Row) -> bool) {
-        self.partitions.retain(|_, rows| rows.values().next().is_some_and(|(row, _)| keep(row)));
-    }
-}
+use std::ops::Range;
+use tidegate_wire::model::{Row, Value};
 
 /// A partition in order, each row as often as it is there.
 struct Partition<'r> {
@@ -88,7 +24,12 @@ struct Partition<'r> {
 }
 
 /// Appends a partition's rows with their functions' values.
-fn compute(rows: &Rows, functions: &[WindowFunction], sign: i64, out: &mut Bag) -> Result<(), EvalError> {
+pub(super) fn compute(
+    rows: &Rows,
+    functions: &[WindowFunction],
+    sign: i64,
+    out: &mut Bag,
+) -> Result<(), EvalError> {
     let mut partition = Partition { rows: Vec::new(), group: Vec::new(), starts: Vec::new() };
     let mut last: Option<&KeyBytes> = None;
     for ((order, _), (row, weight)) in rows {

@@ -106,24 +106,8 @@ pub(super) fn start(expr: &Expr) -> Place {
     let mut expr = expr;
     loop {
         expr = match expr {
-            Expr::BinaryOp { left, .. } | Expr::AnyOp { left, .. } | Expr::AllOp { left, .. } => left,
-            Expr::Nested(inner)
-            | Expr::IsNull(inner)
-            | Expr::IsNotNull(inner)
-            | Expr::IsTrue(inner)
-            | Expr::IsNotTrue(inner)
-            | Expr::IsFalse(inner)
-            | Expr::IsNotFalse(inner)
-            | Expr::IsUnknown(inner)
-            | Expr::IsNotUnknown(inner)
-            | Expr::IsDistinctFrom(inner, _)
-            | Expr::IsNotDistinctFrom(inner, _)
-            | Expr::UnaryOp { expr: inner, .. }
-            | Expr::Cast { expr: inner, .. }
-            | Expr::Between { expr: inner, .. }
-            | Expr::In { expr: inner, .. }
-            | Expr::Like { expr: inner, .. }
-            | Expr::ILike { expr: inner, .. } => inner,
+            Expr::BinaryOp { left, .. } => left,
+            Expr::Nested(inner) | Expr::UnaryOp { expr: inner, .. } | Expr::Cast { expr: inner, .. } => inner,
             Expr::Tuple(members) => match members.first() {
                 Some(first) => first,
                 None => return Place::UNKNOWN,
@@ -131,7 +115,10 @@ pub(super) fn start(expr: &Expr) -> Place {
             Expr::Exists { subquery, .. } | Expr::Subquery(subquery) => {
                 return super::query::start_of(subquery);
             }
-            other => return other.span().into(),
+            other => match first_operand(other) {
+                Some(first) => first,
+                None => return other.span().into(),
+            },
         }
     }
 }

@@ -39,24 +39,35 @@ pub(crate) enum Next {
 impl Raw {
     /// Connects without a `hello`.
     pub(crate) async fn connect(addr: SocketAddr, codec: Codec) -> Self {
+        Self::try_connect(addr, codec).await.expect("the server takes sockets")
+    }
+
+    /// As [`Raw::connect`], when the server may be gone.
+    async fn try_connect(addr: SocketAddr, codec: Codec) -> Result<Self, tungstenite::Error> {
         let mut request = format!("ws://{addr}/v1/sync").into_client_request().expect("a request");
         let protocol = codec.subprotocol().parse().expect("a header");
         request.headers_mut().insert(SEC_WEBSOCKET_PROTOCOL, protocol);
         let config = WebSocketConfig::default().max_message_size(None).max_frame_size(None);
         let connecting = connect_async_with_config(request, Some(config), true);
-        let (socket, response) = within("a WebSocket", connecting).await.expect("the server takes sockets");
+        let (socket, response) = within("a WebSocket", connecting).await?;
         let agreed = response.headers().get(SEC_WEBSOCKET_PROTOCOL).expect("a subprotocol");
         assert_eq!(agreed, codec.subprotocol());
-        Self { socket, codec, waiting: VecDeque::new(), laws: Laws::default() }
+        Ok(Self { socket, codec, waiting: VecDeque::new(), laws: Laws::default() })
     }
 
     /// Connects and says hello.
     pub(crate) async fn hello(addr: SocketAddr, codec: Codec, hello: Json) -> Self {
-        let mut raw = Self::connect(addr, codec).await;
-        raw.send(&json!({ "hello": hello })).await;
-        match raw.message().await {
-            ServerMessage::Welcome(_) => raw,
-            other => panic!("{other:?}"),
+        Self::try_hello(addr, codec, hello).await.expect("the server takes sockets and hello")
+    }
+
+    /// As [`Raw::hello`], when the server may be gone; `None` when it is.
+    pub(crate) async fn try_hello(addr: SocketAddr, codec: Codec, hello: Json) -> Option<Self> {
+        let mut raw = Self::try_connect(addr, codec).await.ok()?;
+        raw.try_send(&json!({ "hello": hello })).await.ok()?;
+        match raw.next().await {
+            Next::Message(ServerMessage::Welcome(_)) => Some(raw),
+            Next::Message(other) => panic!("{other:?}"),
+            Next::Closed(_) => None,
         }
     }
 
