@@ -91,7 +91,8 @@ fn equality(condition: &Condition) -> Option<(usize, usize)> {
 /// Whether a query reads its domain. What a subquery inside reads of its own is not that.
 pub(super) fn reads_domain(rel: &Rel) -> bool {
     match rel {
-        Rel::Table { .. } => false,
+        Rel::Table { .. } | Rel::Working { .. } => false,
+        Rel::Recursive { base, step, .. } => reads_domain(base) || reads_domain(step),
         Rel::Values { rows, .. } => rows.iter().any(Positions::reads_domain),
         Rel::Filter { input, condition } => condition.reads_domain() || reads_domain(input),
         Rel::Project { input, columns } => columns.reads_domain() || reads_domain(input),

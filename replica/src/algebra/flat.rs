@@ -126,6 +126,24 @@ pub enum Flat {
         /// The functions.
         functions: Vec<WindowFunction>,
     },
+    /// The rows of `base`, and what `step` yields of the rows found so far, until that is nothing new.
+    Recursive {
+        /// The rows that are there from the start.
+        base: Arc<Flat>,
+        /// What is found from rows found before.
+        step: Arc<Flat>,
+        /// The [`Flat::Working`] by which the step reads them.
+        working: Arc<Flat>,
+        /// Whether a row counts as often as it is found.
+        all: bool,
+    },
+    /// In a step, the rows found so far. Told apart by its address.
+    Working {
+        /// The columns' types.
+        types: Vec<ColumnType>,
+        /// Whether the rows depend on the query's slots.
+        depends: bool,
+    },
 }
 
 /// Two values that must agree for a mark.
@@ -144,9 +162,11 @@ impl Flat {
     #[must_use]
     pub fn types(&self) -> Vec<ColumnType> {
         match self {
-            Self::Parameters { types } | Self::Table { types, .. } | Self::Values { types, .. } => {
-                types.clone()
-            }
+            Self::Parameters { types }
+            | Self::Table { types, .. }
+            | Self::Values { types, .. }
+            | Self::Working { types, .. } => types.clone(),
+            Self::Recursive { base, .. } => base.types(),
             Self::Filter { input, .. } | Self::Single { input, .. } | Self::Top { input, .. } => {
                 input.types()
             }

@@ -22,7 +22,13 @@ pub fn keyed(rel: &Arc<Flat>) -> Option<Keyed> {
         Flat::Parameters { types } => unchanged((0..types.len()).collect()),
         Flat::Table { key, .. } => unchanged(key.clone()),
         Flat::Values { rows, .. } if rows.len() < 2 => unchanged(Vec::new()),
-        Flat::Values { .. } | Flat::Concat { .. } => None,
+        Flat::Values { .. } | Flat::Concat { .. } | Flat::Working { .. } => None,
+        Flat::Recursive { all, base, .. } => {
+            if *all {
+                return None;
+            }
+            unchanged((0..base.types().len()).collect())
+        }
         Flat::Filter { input, condition } => {
             let Keyed { rel: input, key } = keyed(input)?;
             Some(Keyed { rel: Arc::new(Flat::Filter { input, condition: condition.clone() }), key })
@@ -125,7 +131,11 @@ fn is_never_null(rel: &Flat, column: usize) -> bool {
             .get(column)
             .is_some_and(|key| matches!(key.scalar, Scalar::Column(from) if is_never_null(input, from))),
         Flat::Parameters { .. } => true,
-        Flat::Values { .. } | Flat::Concat { .. } | Flat::SetOperation { .. } => false,
+        Flat::Values { .. }
+        | Flat::Concat { .. }
+        | Flat::SetOperation { .. }
+        | Flat::Recursive { .. }
+        | Flat::Working { .. } => false,
     }
 }
 

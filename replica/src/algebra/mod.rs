@@ -11,6 +11,7 @@ pub mod flat;
 pub mod key;
 mod lax_marks;
 pub(crate) mod positions;
+pub mod recursion;
 pub mod unnest;
 
 pub use unnest::unnest;
@@ -171,6 +172,25 @@ pub enum Rel {
         order: Vec<(Scalar, Order)>,
         /// The functions, all over this window.
         functions: Vec<WindowFunction>,
+    },
+    /// The rows of `base`, and what `step` yields of the rows found so far, until that is nothing new.
+    Recursive {
+        /// The rows that are there from the start.
+        base: Arc<Rel>,
+        /// What is found from rows found before; it reads those as [`Rel::Working`] in one place, and so that more of them
+        /// never yield less ([`recursion::misuse`]).
+        step: Arc<Rel>,
+        /// The number that the step knows them by.
+        working: usize,
+        /// Whether a row counts as often as it is found (`union all`); else once.
+        all: bool,
+    },
+    /// In the step of the [`Rel::Recursive`] of a number, the rows found so far.
+    Working {
+        /// The number.
+        working: usize,
+        /// The columns' types.
+        types: Vec<ColumnType>,
     },
 }
 
@@ -348,6 +368,26 @@ pub struct Select {
 }
 
 impl Rel {
+    /// What it reads, subqueries included.
+    #[must_use]
+    pub fn inputs(&self) -> Vec<&Arc<Self>> {
+        match self {
+            Self::Table { .. } | Self::Values { .. } | Self::Working { .. } => Vec::new(),
+            Self::Filter { input, .. }
+            | Self::Project { input, .. }
+            | Self::Aggregate { input, .. }
+            | Self::Distinct { input }
+            | Self::Top { input, .. }
+            | Self::Window { input, .. } => vec![input],
+            Self::Mark { input, subquery, .. }
+            | Self::Lookup { input, subquery }
+            | Self::Lateral { input, subquery, .. } => vec![input, &subquery.rel],
+            Self::Concat { inputs } => inputs.iter().collect(),
+            Self::Join { left, right, .. } | Self::SetOperation { left, right, .. } => vec![left, right],
+            Self::Recursive { base, step, .. } => vec![base, step],
+        }
+    }
+
     /// The types of the columns.
     #[must_use]
     pub fn types(&self) -> Vec<ColumnType> {
@@ -355,7 +395,10 @@ impl Rel {
             input.types().into_iter().chain(more).collect()
         };
         match self {
-            Self::Table { types, .. } | Self::Values { types, .. } => types.clone(),
+            Self::Table { types, .. } | Self::Values { types, .. } | Self::Working { types, .. } => {
+                types.clone()
+            }
+            Self::Recursive { base, .. } => base.types(),
             Self::Filter { input, .. } | Self::Distinct { input } | Self::Top { input, .. } => input.types(),
             Self::Project { columns, .. } => columns.iter().map(|column| column.ty).collect(),
             Self::Join { left, right, .. } => with(left, &mut right.types().into_iter()),

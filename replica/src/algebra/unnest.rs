@@ -11,6 +11,7 @@ use super::{
     flat::{Flat, On},
     lax_marks::with_lax_marks,
     positions::{Positions, all, conjuncts},
+    recursion::reads,
 };
 use crate::expr::{Condition, Scalar};
 use std::{collections::HashMap, sync::Arc};
@@ -22,7 +23,7 @@ pub fn unnest(select: &Select) -> Arc<Flat> {
     let types: Vec<ColumnType> = select.slots.iter().map(|(ty, _)| *ty).collect();
     let domain = Domain::new(Arc::new(Flat::Parameters { types }), 0);
     let none = Arc::new(Flat::Parameters { types: Vec::new() });
-    let mut unnester = Unnester { done: HashMap::new(), none };
+    let mut unnester = Unnester { done: HashMap::new(), working: HashMap::new(), none };
     if select.slots.is_empty() {
         return unnester.rows(&select.rel, &domain).rel;
     }
@@ -62,7 +63,7 @@ struct Rows {
 /// A query's rows, with the query and its domain.
 struct Done {
     rows: Rows,
-    _query: Arc<Rel>,
+    query: Arc<Rel>,
     _domain: Arc<Flat>,
 }
 
@@ -70,6 +71,8 @@ struct Unnester {
     /// Queries that were met before, so that what is shared stays shared. By their and the domain's address; both are
     /// kept, so that no other comes to stand there.
     done: HashMap<(*const Rel, *const Flat), Done>,
+    /// What the steps read that are being worked on, by their recursions' numbers.
+    working: HashMap<usize, Rows>,
     /// The domain of what depends on nothing.
     none: Arc<Flat>,
 }
@@ -89,7 +92,7 @@ impl Unnester {
         }
         let (query, kept) = (Arc::clone(rel), Arc::clone(domain_rel));
         let rows = self.compute(rel, domain);
-        self.done.insert(key, Done { rows: rows.clone(), _query: query, _domain: kept });
+        self.done.insert(key, Done { rows: rows.clone(), query, _domain: kept });
         rows
     }
 
@@ -172,6 +175,10 @@ impl Unnester {
                 let inputs = rows.into_iter().map(|rows| rows.rel).collect();
                 Rows { rel: Arc::new(Flat::Concat { inputs }), depends }
             }
+            Rel::Recursive { base, step, working, all } => self.recursive(base, step, *working, *all, domain),
+            Rel::Working { working, .. } => {
+                self.working.get(working).expect("only a recursion's step reads it").clone()
+            }
             Rel::SetOperation { kind, all, left, right } => {
                 let (mut left, mut right) = (self.rows(left, domain), self.rows(right, domain));
                 if left.depends || right.depends {
@@ -213,6 +220,26 @@ impl Unnester {
                 )
             }
         }
+    }
+
+    /// A recursion. The rows found belong to a row of the domain as soon as either part reads it.
+    fn recursive(
+        &mut self,
+        base: &Arc<Rel>,
+        step: &Arc<Rel>,
+        number: usize,
+        all: bool,
+        domain: &Domain,
+    ) -> Rows {
+        let depends = reads_domain(base) || reads_domain(step);
+        let base = self.input(base, domain, depends).rel;
+        let working = Arc::new(Flat::Working { types: base.types(), depends });
+        self.working.insert(number, Rows { rel: Arc::clone(&working), depends });
+        let step = self.input(step, domain, depends).rel;
+        self.working.remove(&number);
+        // Over another domain the rows found are others.
+        self.done.retain(|_, done| !reads(&done.query, number));
+        Rows { rel: Arc::new(Flat::Recursive { base, step, working, all }), depends }
     }
 
     /// The outer rows of a subquery, with the domain in front when the subquery reads it through them.

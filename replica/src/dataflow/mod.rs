@@ -12,6 +12,7 @@ mod exact_sum;
 mod join;
 mod mark;
 mod ordered;
+mod recursive;
 mod result;
 mod set_operation;
 mod single;
@@ -34,6 +35,7 @@ use bag::{Arrangement, Bag, NoExists, consolidate};
 use hashbrown::HashMap;
 use mark::Sides;
 use ordered::Ordered;
+use recursive::{Found, Loop};
 use result::Results;
 use set_operation::Counts;
 use single::Singles;
@@ -52,12 +54,15 @@ pub struct Dataflow {
 }
 
 /// What an operator holds.
+#[derive(Default)]
 enum State {
     /// Nothing.
+    #[default]
     None,
     /// Per input, its arrangements.
     Join(Vec<Vec<Arrangement>>),
     Mark(Sides),
+    Recursive(Found),
     Single(Singles),
     Aggregate(Groups),
     SetOperation(Counts),
@@ -263,12 +268,22 @@ impl Dataflow {
             is_first,
             parameters,
         };
-        let mut changes: Vec<Bag> = Vec::with_capacity(self.states.len());
-        for (state, node) in self.states.iter_mut().zip(&self.plan.nodes) {
-            let bag = state
-                .advance(&node.operator, &step, &changes, node.depends)
-                .map_err(|error| StepFault::of(error, budget))?;
-            changes.push(bag);
+        let mut changes = vec![Bag::new(); self.states.len()];
+        for (at, node) in self.plan.nodes.iter().enumerate().filter(|(_, node)| !node.is_looped) {
+            let bag = match &node.operator {
+                Operator::Recursive(recursive) => {
+                    let State::Recursive(mut found) = std::mem::take(&mut self.states[at]) else {
+                        unreachable!("a state is made for its operator");
+                    };
+                    let states = &mut self.states;
+                    let bag = Loop { states, plan: &self.plan, recursive, step: &step }
+                        .advance(&mut found, &mut changes);
+                    self.states[at] = State::Recursive(found);
+                    bag
+                }
+                operator => self.states[at].advance(operator, &step, &changes, node.depends),
+            };
+            changes[at] = bag.map_err(|error| StepFault::of(error, budget))?;
         }
         let mut last = changes.pop().unwrap_or_default();
         consolidate(&mut last);
@@ -293,7 +308,10 @@ fn slot_key(row: &Row, slots: usize) -> KeyBytes {
 impl State {
     fn of(operator: &Operator) -> Self {
         match operator {
-            Operator::Parameters | Operator::Values(_) | Operator::Concat(_) => Self::None,
+            Operator::Parameters | Operator::Working { .. } | Operator::Values(_) | Operator::Concat(_) => {
+                Self::None
+            }
+            Operator::Recursive(_) => Self::Recursive(Found::default()),
             Operator::Join(join) => Self::Join(
                 join.inputs
                     .iter()
@@ -369,6 +387,7 @@ impl State {
             Self::None => 0,
             Self::Join(inputs) => inputs.iter().flatten().map(Arrangement::len).sum(),
             Self::Mark(sides) => sides.len(),
+            Self::Recursive(found) => found.len(),
             Self::Single(singles) => singles.len(),
             Self::Aggregate(groups) => groups.len(),
             Self::SetOperation(counts) => counts.len(),
@@ -387,6 +406,7 @@ impl State {
                 }
             }
             (Self::Mark(own), Self::Mark(other)) => own.absorb(other, depends(0), depends(1)),
+            (Self::Recursive(own), Self::Recursive(other)) => own.absorb(other),
             (Self::Single(own), Self::Single(other)) => own.absorb(other),
             (Self::Aggregate(own), Self::Aggregate(other)) => own.absorb(other),
             (Self::SetOperation(own), Self::SetOperation(other)) => own.absorb(other),
@@ -405,6 +425,7 @@ impl State {
                 inputs.iter_mut().flatten().for_each(|arrangement| arrangement.retain(keep));
             }
             Self::Mark(sides) => sides.retain(keep),
+            Self::Recursive(found) => found.retain(keep),
             Self::Single(singles) => singles.retain(keep),
             Self::Aggregate(groups) => groups.retain(keep),
             Self::SetOperation(counts) => counts.retain(keep),

@@ -49,6 +49,14 @@ const QUERIES: &[&str] = &[
     "select t.n, k from (select n, count(*) as k from a group by n) t join c on c.n = t.k",
     "with t as (select n, count(*) as k from a group by n) select x.n, y.k from t x join t y on x.k = y.n",
     "select a.id, l.x from a cross join lateral (select x from b where b.a_id = a.id order by x limit 1) l",
+    "with recursive r as (select id as v from a where n > 1 union select b.x from r join b on b.a_id = r.v)
+        select v from r",
+    "with recursive r as (select id as v, 0 as d from a where n = 1 union all
+        select b.x, d + 1 from r join b on b.a_id = r.v and b.x > b.a_id) select v, d from r",
+    "with recursive r as (select n as v from a union select x from r join b on b.a_id = r.v left join c on c.id = b.x
+        where exists (select 1 from a where a.id = r.v) and c.n is distinct from 2) select v, count(*) as k from r group by v",
+    "select a.id, (with recursive r as (select a.n as v union select b.x from r join b on b.a_id = r.v where b.x <> a.id)
+        select count(*) from r) as k from a where n = :p",
     "select id from a where n = :p",
     "select count(*) as k, max(id) as m from a where n = :p",
     "select a.id, (select count(*) from b where b.a_id = a.id) as k from a where n = :p",

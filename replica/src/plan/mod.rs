@@ -46,6 +46,8 @@ pub struct Node {
     pub operator: Operator,
     /// Whether its rows depend on the query's slots; if not, it holds the same whatever is bound.
     pub depends: bool,
+    /// Whether it is part of a recursion's step, which runs it.
+    pub is_looped: bool,
 }
 
 /// What an operator does. Inputs are numbers of operators.
@@ -53,6 +55,13 @@ pub struct Node {
 pub enum Operator {
     /// The bindings' slot values.
     Parameters,
+    /// In the step of a recursion, the rows found so far.
+    Working {
+        /// Whether they depend on the query's slots.
+        depends: bool,
+    },
+    /// Rows found from rows found before; see [`Recursive`].
+    Recursive(Recursive),
     /// Constant rows.
     Values(Vec<Vec<Scalar>>),
     /// Rows of one input, or of several joined; see [`Join`].
@@ -112,6 +121,19 @@ pub enum Operator {
         /// The functions.
         functions: Vec<WindowFunction>,
     },
+}
+
+/// A recursion: the rows of one operator, and what a step yields of the rows found so far, until that is nothing new.
+#[derive(Clone, Debug)]
+pub struct Recursive {
+    /// The operator whose rows are there from the start.
+    pub base: usize,
+    /// The step's last operator.
+    pub step: usize,
+    /// The step's operators that depend on the rows found so far, in order; the first is [`Operator::Working`].
+    pub looped: Vec<usize>,
+    /// Whether a row counts as often as it is found; else once.
+    pub all: bool,
 }
 
 /// An inner join of any number of inputs, with the filters and projections around it. It keeps nothing of its own for

@@ -1,7 +1,7 @@
 //! From algebra to operators.
 
 use super::{
-    Identity, Input, Join, Lookup, LookupAccess, Mark, Node, Operator, Plan, Source,
+    Identity, Input, Join, Lookup, LookupAccess, Mark, Node, Operator, Plan, Recursive, Source,
     join::{Equality, Pieces, equality, join, table_access},
 };
 use crate::{
@@ -56,7 +56,7 @@ pub fn plan(select: &Select, snapshot: &Snapshot) -> (Plan, Vec<ColumnType>) {
         let columns = (0..types.len()).map(Scalar::Column).collect();
         let depends = nodes[root].depends;
         let operator = Operator::Join(join(Pieces::of_node(root, types), columns, snapshot));
-        nodes.push(Node { operator, depends });
+        nodes.push(Node { operator, depends, is_looped: false });
     }
     (Plan { nodes, slots, result, identity }, result_types)
 }
@@ -79,9 +79,10 @@ impl Planner<'_> {
         let operator = self.operator(rel);
         let depends = match &operator {
             Operator::Parameters => true,
+            Operator::Working { depends } => *depends,
             operator => operator.inputs().any(|input| self.nodes[input].depends),
         };
-        self.nodes.push(Node { operator, depends });
+        self.nodes.push(Node { operator, depends, is_looped: false });
         let node = self.nodes.len() - 1;
         self.done.insert(Arc::as_ptr(rel), node);
         self.kept.push(Arc::clone(rel));
@@ -92,6 +93,8 @@ impl Planner<'_> {
         match &**rel {
             Flat::Parameters { .. } => Operator::Parameters,
             Flat::Values { rows, .. } => Operator::Values(rows.clone()),
+            Flat::Working { depends, .. } => Operator::Working { depends: *depends },
+            Flat::Recursive { base, step, working, all } => self.recursive(base, step, working, *all),
             Flat::Join { kind: JoinKind::Left | JoinKind::Full, .. } => self.outer_join(rel),
             Flat::Table { .. } | Flat::Filter { .. } | Flat::Project { .. } | Flat::Join { .. } => {
                 let (pieces, columns) = self.pieces(rel);
@@ -126,6 +129,20 @@ impl Planner<'_> {
                 functions: functions.clone(),
             },
         }
+    }
+
+    fn recursive(&mut self, base: &Arc<Flat>, step: &Arc<Flat>, working: &Arc<Flat>, all: bool) -> Operator {
+        let base = self.node(base);
+        let working = self.node(working);
+        let step = self.node(step);
+        let mut looped = vec![working];
+        for at in working + 1..self.nodes.len() {
+            if self.nodes[at].operator.inputs().any(|input| looped.contains(&input)) {
+                looped.push(at);
+            }
+        }
+        looped.iter().for_each(|&at| self.nodes[at].is_looped = true);
+        Operator::Recursive(Recursive { base, step, looped, all })
     }
 
     /// The inputs, conditions and columns of nested inner joins, filters and projections.
@@ -367,7 +384,8 @@ impl Operator {
             Source::Table { .. } => None,
         };
         let inputs: Vec<usize> = match self {
-            Self::Parameters | Self::Values(_) => Vec::new(),
+            Self::Parameters | Self::Values(_) | Self::Working { .. } => Vec::new(),
+            Self::Recursive(recursive) => vec![recursive.base, recursive.step],
             Self::Join(Join { inputs, .. }) => inputs.iter().filter_map(of).collect(),
             Self::Mark(mark) => [&mark.left, &mark.right].into_iter().filter_map(of).collect(),
             Self::Single { input, .. }

@@ -2,7 +2,7 @@
 
 use super::{Output, OutputTable, QueryError, QueryErrorKind, Resolved, Shape, shape::Body};
 use crate::{
-    algebra::{Rel, Select, Subquery},
+    algebra::{Rel, Select},
     plan::{Identity, Operator, Plan, plan},
     store::Snapshot,
 };
@@ -107,23 +107,7 @@ fn size(rel: &Arc<Rel>, known: &mut HashMap<*const Rel, u64>) -> u64 {
     if let Some(size) = known.get(&Arc::as_ptr(rel)) {
         return *size;
     }
-    let mut sum =
-        |rels: &[&Arc<Rel>]| rels.iter().fold(1_u64, |sum, rel| sum.saturating_add(size(rel, known)));
-    let of = |subquery: &Subquery| Arc::clone(&subquery.rel);
-    let own = match &**rel {
-        Rel::Table { .. } | Rel::Values { .. } => 1,
-        Rel::Filter { input, .. }
-        | Rel::Project { input, .. }
-        | Rel::Aggregate { input, .. }
-        | Rel::Distinct { input }
-        | Rel::Top { input, .. }
-        | Rel::Window { input, .. } => sum(&[input]),
-        Rel::Mark { input, subquery, .. }
-        | Rel::Lookup { input, subquery }
-        | Rel::Lateral { input, subquery, .. } => sum(&[input, &of(subquery)]),
-        Rel::Concat { inputs } => sum(&inputs.iter().collect::<Vec<_>>()),
-        Rel::Join { left, right, .. } | Rel::SetOperation { left, right, .. } => sum(&[left, right]),
-    };
+    let own = rel.inputs().into_iter().fold(1_u64, |sum, input| sum.saturating_add(size(input, known)));
     known.insert(Arc::as_ptr(rel), own);
     own
 }

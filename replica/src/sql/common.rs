@@ -23,22 +23,18 @@ pub(super) type Named = Vec<(String, Type)>;
 #[derive(Debug)]
 pub(super) struct Common {
     pub(super) name: String,
-    rel: Arc<Rel>,
-    columns: Named,
+    pub(super) rel: Arc<Rel>,
+    pub(super) columns: Named,
     /// How many subqueries stand around it.
-    level: usize,
+    pub(super) level: usize,
     /// Whether it reads the row outside the innermost of them.
-    correlated: bool,
+    pub(super) correlated: bool,
 }
 
 impl Binder<'_> {
     /// Binds the expressions of a `with`; they stay in scope until the caller drops them.
     pub(super) fn common_tables(&mut self, with: &With) -> Result<()> {
-        let With { with_token, recursive, cte_tables } = with;
-        let place = Place::from(with_token.0.span);
-        if *recursive {
-            return place.unsupported("with recursive");
-        }
+        let With { with_token: _, recursive, cte_tables } = with;
         let first = self.common.len();
         for cte in cte_tables {
             let Cte { alias, query, from, materialized: _, closing_paren_token: _ } = cte;
@@ -51,7 +47,11 @@ impl Binder<'_> {
                 return place.bad(format_args!("with names {name} more than once"));
             }
             let reads = self.frames.last().map_or(0, |frame| frame.reads);
-            let bound = self.query(query, Lift::No, Ordering::Dropped)?;
+            let bound = if *recursive {
+                self.recursive(alias, query)?
+            } else {
+                self.query(query, Lift::No, Ordering::Dropped)?
+            };
             let columns = bound.columns.into_iter().map(|column| (column.name, column.ty)).collect();
             let columns = renamed(columns, Some(alias))?;
             let correlated = self.frames.last().map_or(0, |frame| frame.reads) > reads;
@@ -66,6 +66,9 @@ impl Binder<'_> {
         let Some(common) = self.common.iter().rev().find(|common| common.name == name) else {
             return Ok(None);
         };
+        if matches!(*common.rel, Rel::Working { .. }) && common.level != self.frames.len() {
+            return place.unsupported(format_args!("a recursive reference to {name} in a subquery"));
+        }
         if common.correlated && common.level != self.frames.len() {
             return place.unsupported(format_args!(
                 "{name}, which reads an outer row, inside a further subquery or lateral"

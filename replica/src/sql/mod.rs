@@ -18,6 +18,7 @@ mod parse;
 mod place;
 mod predicate;
 mod query;
+mod recursive;
 mod rewrite;
 mod scope;
 mod select;
@@ -101,6 +102,7 @@ pub fn bind_all(
             frames: Vec::new(),
             common: Vec::new(),
             slots: Vec::new(),
+            workings: 0,
             query_depth: 0,
             expression_depth: 0,
             relations: 0,
@@ -108,6 +110,7 @@ pub fn bind_all(
         };
         let selects = parsed.queries.iter().map(|query| {
             binder.slots.clear();
+            binder.workings = 0;
             binder.whole(query)
         });
         selects.collect()
@@ -143,6 +146,8 @@ struct Binder<'a> {
     /// The common table expressions in scope, innermost last.
     common: Vec<Rc<Common>>,
     slots: Vec<(ColumnType, Value)>,
+    /// Recursions so far in this query.
+    workings: usize,
     query_depth: usize,
     expression_depth: usize,
     /// Relations so far, at most [`RELATIONS_MAX`].

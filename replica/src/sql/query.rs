@@ -64,11 +64,11 @@ impl Binder<'_> {
     /// Binds a query.
     pub(super) fn query(&mut self, query: &ast::Query, lift: Lift, ordering: Ordering) -> Result<Bound> {
         let ast::Query {
-            with,
+            with: _,
             body,
-            order_by,
-            limit_clause,
-            fetch,
+            order_by: _,
+            limit_clause: _,
+            fetch: _,
             locks,
             for_clause,
             settings,
@@ -92,17 +92,36 @@ impl Binder<'_> {
         if !pipe_operators.is_empty() {
             return place().unsupported("a pipe operator");
         }
+        self.one_deeper(query, |binder| binder.body(query, lift, ordering))
+    }
+
+    /// Binds something of a query, with the query's common table expressions in scope.
+    pub(super) fn one_deeper<T>(
+        &mut self,
+        query: &ast::Query,
+        bind: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<T> {
         if self.query_depth > SUBQUERY_DEPTH_MAX {
-            return place()
+            return start_of(query)
                 .bad(format_args!("subqueries nest deeper than the limit of {SUBQUERY_DEPTH_MAX} levels"));
         }
         self.relation(Place::UNKNOWN)?;
         self.query_depth += 1;
         let expression_depth = std::mem::take(&mut self.expression_depth);
         let common = self.common.len();
-        if let Some(with) = with {
+        if let Some(with) = &query.with {
             self.common_tables(with)?;
         }
+        let bound = bind(self)?;
+        self.common.truncate(common);
+        self.expression_depth = expression_depth;
+        self.query_depth -= 1;
+        Ok(bound)
+    }
+
+    fn body(&mut self, query: &ast::Query, lift: Lift, ordering: Ordering) -> Result<Bound> {
+        let ast::Query { body, order_by, limit_clause, fetch, .. } = query;
+        let place = || start_of(query);
         let part = self.part(limit_clause.as_ref(), fetch.as_ref())?;
         let order_by = match order_by {
             Some(order_by) => order_items(order_by, place)?,
@@ -128,9 +147,6 @@ impl Binder<'_> {
             bound.order.clear();
             bound.rel = first_columns(bound.rel, bound.columns.len());
         }
-        self.common.truncate(common);
-        self.expression_depth = expression_depth;
-        self.query_depth -= 1;
         Ok(bound)
     }
 

@@ -70,7 +70,7 @@ impl Binder<'_> {
         Ok(bound)
     }
 
-    fn branch(&mut self, body: &SetExpr, lift: Lift) -> Result<Bound> {
+    pub(super) fn branch(&mut self, body: &SetExpr, lift: Lift) -> Result<Bound> {
         self.deeper(|| Place::from(body.span()), |binder| binder.set_expression(body, lift))
     }
 
@@ -146,7 +146,7 @@ fn union(left: Arc<Rel>, right: Arc<Rel>, all: bool) -> Arc<Rel> {
 }
 
 /// Both sides with their columns in common types.
-fn unified(left: Bound, right: Bound, place: Place) -> Result<(Arc<Rel>, Arc<Rel>, Vec<Output>)> {
+pub(super) fn unified(left: Bound, right: Bound, place: Place) -> Result<(Arc<Rel>, Arc<Rel>, Vec<Output>)> {
     if left.columns.len() != right.columns.len() {
         return place.bad(format_args!(
             "the sides of a set operation have {} and {} columns",

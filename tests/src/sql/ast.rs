@@ -271,8 +271,14 @@ impl Query {
     fn render(&self, dialect: Dialect<'_>, top: bool) -> String {
         let mut text = String::new();
         for (index, (name, query)) in self.with.iter().enumerate() {
-            let word = if index == 0 { "with" } else { "," };
-            text.push_str(&format!("{word} {name} as ({}) ", query.text(dialect)));
+            let query = query.text(dialect);
+            let word = match index {
+                // It reads itself under an alias, as every source is read.
+                0 if query.contains(&format!(" {name} as ")) => "with recursive",
+                0 => "with",
+                _ => ",",
+            };
+            text.push_str(&format!("{word} {name} as ({query}) "));
         }
         let hidden: Vec<&Expr> = match (top, dialect) {
             (true, Dialect::Postgres(_)) => self

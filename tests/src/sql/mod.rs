@@ -13,6 +13,7 @@ mod data;
 mod expression;
 mod generator;
 mod group;
+mod recursion;
 mod reference;
 mod schema;
 mod shrink;
@@ -53,6 +54,8 @@ pub struct Layers {
     pub lists: bool,
     /// Parameters in equalities.
     pub parameters: bool,
+    /// `with recursive`, in a query of its own.
+    pub recursion: bool,
 }
 
 impl Layers {
@@ -66,6 +69,7 @@ impl Layers {
         laterals: true,
         lists: true,
         parameters: true,
+        recursion: true,
     };
     /// One table at a time.
     pub const NONE: Self = Self {
@@ -77,6 +81,7 @@ impl Layers {
         laterals: false,
         lists: false,
         parameters: false,
+        recursion: false,
     };
 
     /// The layers with these names, separated by commas.
@@ -97,6 +102,7 @@ impl Layers {
                 "laterals" => layers.laterals = true,
                 "lists" => layers.lists = true,
                 "parameters" => layers.parameters = true,
+                "recursion" => layers.recursion = true,
                 other => panic!("no layer is called {other}"),
             }
         }
@@ -153,7 +159,9 @@ pub struct Regression {
 }
 
 /// Different queries of a case.
-const QUERIES: usize = 3;
+const QUERIES: u64 = 3;
+/// One of so many cases has a recursive query more.
+const RECURSIVE_EVERY: u64 = 3;
 
 impl Case {
     /// Makes the case of a seed.
@@ -167,10 +175,11 @@ impl Case {
             commits.push(model.commit(&mut rng));
         }
         let mut questions = Vec::new();
-        for query in 0..QUERIES as u64 {
+        let recursive = u64::from(layers.recursion && seed.is_multiple_of(RECURSIVE_EVERY));
+        for query in 0..QUERIES + recursive {
             let own = ChaCha8Rng::seed_from_u64(seed.wrapping_mul(1_000_003).wrapping_add(query + 1));
             let mut generator = Generator::new(own, layers, &tables);
-            let query = generator.whole();
+            let query = if query < QUERIES { generator.whole() } else { generator.recursive() };
             let args = generator.args.clone();
             questions.push(Question { query: query.clone(), args: args.clone() });
             // A second binding of the same shape.

@@ -65,6 +65,11 @@ impl Generator<'_> {
             let scope = Scope { identity: Some(leaves.clone()), unique: false, leaves };
             return (Source::Values(rows, alias, names), scope);
         }
+        self.table()
+    }
+
+    /// A table under an alias.
+    pub(super) fn table(&mut self) -> (Source, Scope) {
         let table = &self.tables[self.rng.random_range(0..self.tables.len())];
         let alias = self.fresh("t");
         let leaves: Vec<Expr> = table

@@ -80,9 +80,49 @@ fn refusals() {
             "column a must be in group by or in an aggregate (line 1, column 12)",
         ),
         (
-            "with recursive w as (select 1) select * from w",
+            "with recursive w as (select id from t union select count(*) from w) select * from w",
             BadQuery,
-            "with recursive is not supported (line 1, column 1)",
+            "a recursive reference to w in an aggregate or group by is not supported (line 1, column 16)",
+        ),
+        (
+            "with recursive w as (select id from t union select t.id from t left join w on w.id = a) select * from w",
+            BadQuery,
+            "a recursive reference to w in the optional side of an outer join is not supported (line 1, column 16)",
+        ),
+        (
+            "with recursive w as (select id from t union select x.id from w x join w y on x.id = y.id) select * from w",
+            BadQuery,
+            "a recursive reference to w in both sides of a join is not supported (line 1, column 16)",
+        ),
+        (
+            "with recursive w as (select id from t union select id from t where id in (select id from w)) select * from w",
+            BadQuery,
+            "a recursive reference to w in a subquery is not supported (line 1, column 90)",
+        ),
+        (
+            "with recursive w as (select id from t union all (select id from w limit 1)) select * from w",
+            BadQuery,
+            "a recursive reference to w in limit or distinct on is not supported (line 1, column 16)",
+        ),
+        (
+            "with recursive w as (select id from t union select id from w limit 3) select * from w",
+            BadQuery,
+            "order by or limit inside a recursive query is not supported (line 1, column 16)",
+        ),
+        (
+            "with recursive w as (select id from t union select b from w join t using (id)) select * from w",
+            TypeMismatch,
+            "types int8 and text cannot be matched (line 1, column 16)",
+        ),
+        (
+            "with recursive w as (select id from t union select id + 0.5 from w) select * from w",
+            TypeMismatch,
+            "column 1 of w is int8 at the start and numeric in the recursive part; cast one of them (line 1, column 16)",
+        ),
+        (
+            "with recursive w as (select id from w) select * from w",
+            UnknownTable,
+            "unknown table w (line 1, column 37)",
         ),
         (
             "with w as (select 1), w as (select 2) select * from w",

@@ -3,6 +3,20 @@
 use super::means;
 
 #[test]
+fn recursion() {
+    means(&[
+        (
+            "with recursive w(x) as (select id from t union select t.a from w join t on t.id = w.x) select x from w",
+            "x -> project(recursive 0(project(table0, [$0:int8]), project(join(working0, table0, $1 = $0), [$2:int8])), [$0:int8])",
+        ),
+        (
+            "with recursive w as (select id from t union all select id from u) select id from w",
+            "id -> project(concat(project(table0, [$0:int8]), project(table1, [$0:int8])), [$0:int8])",
+        ),
+    ]);
+}
+
+#[test]
 fn set_operation() {
     means(&[
         ("values (1, 2.5), (3, 4)", r#"column1, column2 -> values((1, "2.5"), (3, "4"))"#),

@@ -68,6 +68,10 @@ pub(super) fn rel(of: &Rel) -> String {
             let functions = list(functions, window);
             format!("window({}, [{}], [{}], [{functions}])", rel(input), list(partition, scalar), order(o))
         }
+        Rel::Recursive { base, step, working, all } => {
+            format!("recursive{}{working}({}, {})", if *all { " all " } else { " " }, rel(base), rel(step))
+        }
+        Rel::Working { working, types: _ } => format!("working{working}"),
     }
 }
 
