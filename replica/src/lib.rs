@@ -5,6 +5,7 @@ pub mod algebra;
 pub mod commit_log;
 pub mod dataflow;
 pub mod drain;
+pub mod explain;
 pub mod expr;
 pub mod handle;
 pub mod pipeline;

@@ -9,6 +9,7 @@ mod accumulator;
 mod aggregate;
 mod bag;
 mod exact_sum;
+mod isolate;
 mod join;
 mod mark;
 mod ordered;
@@ -24,7 +25,7 @@ mod tests;
 
 use crate::{
     expr::EvalError,
-    pipeline::{Budget, StepFault, read::Reader},
+    pipeline::{Budget, OperatorProfile, StepFault, read::Reader},
     plan::{Operator, Plan, Source},
     query::Shape,
     store::{Delta, KeyBytes, Snapshot, TableId},
@@ -33,13 +34,14 @@ use crate::{
 use aggregate::Groups;
 use bag::{Arrangement, Bag, NoExists, consolidate};
 use hashbrown::HashMap;
+use isolate::Failure;
 use mark::Sides;
 use ordered::Ordered;
 use recursive::{Found, Loop};
 use result::Results;
 use set_operation::Counts;
 use single::Singles;
-use std::sync::Arc;
+use std::{sync::Arc, time::Instant};
 use tidegate_wire::model::{Order, Row, Value, key::encode_cell};
 
 /// See the module's description. Lives on one worker thread; nothing here blocks.
@@ -48,6 +50,7 @@ pub struct Dataflow {
     plan: Arc<Plan>,
     /// Per operator.
     states: Vec<State>,
+    profiles: Vec<OperatorProfile>,
     bindings: HashMap<BindingId, Arc<[Value]>>,
     results: Results,
     is_hydrated: bool,
@@ -97,9 +100,10 @@ impl Dataflow {
     /// A dataflow without bindings, which holds nothing.
     #[must_use]
     pub fn new(shape: Arc<Shape>, plan: Arc<Plan>) -> Self {
-        let states = plan.nodes.iter().map(|node| State::of(&node.operator)).collect();
+        let states: Vec<_> = plan.nodes.iter().map(|node| State::of(&node.operator)).collect();
         Self {
             shape,
+            profiles: vec![OperatorProfile::default(); states.len()],
             plan,
             states,
             bindings: HashMap::new(),
@@ -124,6 +128,17 @@ impl Dataflow {
     #[must_use]
     pub fn keys(&self) -> usize {
         self.states.iter().map(State::keys).sum()
+    }
+
+    /// What its operators hold and did.
+    #[must_use]
+    pub fn profiles(&self) -> Vec<OperatorProfile> {
+        let held = self.states.iter().map(State::keys);
+        self.profiles
+            .iter()
+            .zip(held)
+            .map(|(profile, keys)| OperatorProfile { keys, ..profile.clone() })
+            .collect()
     }
 
     /// Adds a binding; the changes appended to `out` are its whole result at the snapshot.
@@ -163,12 +178,13 @@ impl Dataflow {
     ) -> Result<(), StepFault> {
         let delta = Delta::empty(Arc::clone(at));
         if !self.is_hydrated {
-            let changes = self.step(&delta, true, Vec::new(), budget)?;
+            let changes = self.step(&delta, true, Vec::new(), budget).map_err(|failure| failure.fault)?;
             self.is_hydrated = true;
             self.results.tell(&self.plan, changes, out);
         }
         if self.plan.slots > 0 {
-            let changes = self.step(&delta, false, vec![(row, 1)], budget)?;
+            let changes =
+                self.step(&delta, false, vec![(row, 1)], budget).map_err(|failure| failure.fault)?;
             self.results.tell(&self.plan, changes, out);
         }
         Ok(())
@@ -190,22 +206,25 @@ impl Dataflow {
         rows
     }
 
-    /// What a delta changes, appended to `out`.
+    /// What a delta changes, appended to `out`. Bindings that evaluating the query fails for are gone, and returned with
+    /// the reason.
     ///
     /// # Errors
-    /// When evaluating the query fails for a row; the dataflow is then of no further use.
+    /// When no single binding is at fault; the dataflow is then of no further use.
     pub fn advance(
         &mut self,
         delta: &Delta,
         budget: &Budget,
         out: &mut Vec<Change>,
-    ) -> Result<(), StepFault> {
+    ) -> Result<HashMap<BindingId, StepFault>, StepFault> {
         if !self.is_hydrated {
-            return Ok(());
+            return Ok(HashMap::new());
         }
-        let changes = self.step(delta, false, Vec::new(), budget)?;
-        self.results.tell(&self.plan, changes, out);
-        Ok(())
+        match self.step(delta, false, Vec::new(), budget) {
+            Ok(changes) => self.results.tell(&self.plan, changes, out),
+            Err(failure) => return self.isolate(failure, delta, budget, out),
+        }
+        Ok(HashMap::new())
     }
 
     /// Takes over the bindings of another dataflow of the same shape that stands at the same snapshot.
@@ -260,7 +279,7 @@ impl Dataflow {
         is_first: bool,
         parameters: Bag,
         budget: &Budget,
-    ) -> Result<Bag, StepFault> {
+    ) -> Result<Bag, Failure> {
         let step = Step {
             delta,
             before: Reader { snapshot: &delta.from, budget },
@@ -268,6 +287,8 @@ impl Dataflow {
             is_first,
             parameters,
         };
+        let is_advance = !is_first && step.parameters.is_empty();
+        let mut started = Instant::now();
         let mut changes = vec![Bag::new(); self.states.len()];
         for (at, node) in self.plan.nodes.iter().enumerate().filter(|(_, node)| !node.is_looped) {
             let bag = match &node.operator {
@@ -283,7 +304,15 @@ impl Dataflow {
                 }
                 operator => self.states[at].advance(operator, &step, &changes, node.depends),
             };
-            changes[at] = bag.map_err(|error| StepFault::of(error, budget))?;
+            changes[at] = bag.map_err(|error| Failure {
+                is_of_all: !node.depends || error.is_of_step(),
+                fault: StepFault::of(error, budget),
+            })?;
+            if is_advance {
+                let now = Instant::now();
+                self.profiles[at].note(changes[at].len(), now - started);
+                started = now;
+            }
         }
         let mut last = changes.pop().unwrap_or_default();
         consolidate(&mut last);

@@ -1,6 +1,7 @@
 //! LIKE and ILIKE patterns: `%` any run, `_` one code point, `\` takes the next code point as it is.
 
 use super::EvalError;
+use std::fmt::{self, Write as _};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Token {
@@ -20,6 +21,22 @@ pub struct Pattern {
 pub(crate) fn fold(c: char) -> char {
     // İ alone has a full lower case of two code points; its simple one is their first.
     c.to_lowercase().next().unwrap_or(c)
+}
+
+impl fmt::Display for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.fold_case { "ilike '" } else { "like '" })?;
+        for token in &self.tokens {
+            match token {
+                Token::Run => f.write_char('%')?,
+                Token::One => f.write_char('_')?,
+                Token::Char(c @ ('%' | '_' | '\\')) => write!(f, "\\{c}")?,
+                Token::Char('\'') => f.write_str("''")?,
+                Token::Char(c) => f.write_char(*c)?,
+            }
+        }
+        f.write_char('\'')
+    }
 }
 
 impl Pattern {

@@ -17,6 +17,13 @@ pub struct Regex {
     compiled: regex::Regex,
 }
 
+impl fmt::Display for Regex {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let operator = if self.fold_case { "~*" } else { "~" };
+        write!(f, "{operator} '{}'", self.source.replace('\'', "''"))
+    }
+}
+
 impl PartialEq for Regex {
     fn eq(&self, other: &Self) -> bool {
         self.source == other.source && self.fold_case == other.fold_case

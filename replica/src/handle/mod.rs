@@ -6,6 +6,7 @@
 mod check;
 mod durable_file;
 mod epochs;
+mod explain;
 mod fresh;
 mod named;
 pub mod options;
@@ -221,6 +222,16 @@ impl Replica {
         let standing = fresh::standing_rows(&query.resolved, &snapshot, self.inner.options.deadline)?;
         let rows = nest(&query.output, standing.iter().map(|row| (row.table, row.places, &row.row)));
         Ok(Rows { cv: snapshot.cv(), rows })
+    }
+
+    /// How a query is maintained, one line a fact: its shape, its parameters, its operators with their indexes. With
+    /// `analyze` also what they hold, and for a live one what they did in its last advances; one that is not live is
+    /// computed once. Blocking.
+    ///
+    /// # Errors
+    /// `query_faulted` when computing it fails.
+    pub fn explain(&self, query: &PreparedQuery, analyze: bool) -> Result<Vec<String>, QueryError> {
+        self.inner.explain(query, analyze)
     }
 
     /// Answers a text of selects once, at the newest commit version; together they may have `rows_max` rows. Blocking.

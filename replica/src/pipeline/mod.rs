@@ -7,10 +7,12 @@
 mod flip;
 mod group;
 mod nested;
+mod profile;
 pub(crate) mod read;
 mod step;
 
 pub use nested::Nested;
+pub use profile::OperatorProfile;
 pub use read::Budget;
 pub use step::StepFault;
 
@@ -72,6 +74,15 @@ impl Pipeline {
         }
     }
 
+    /// What its operators (a nested query's places) hold and did.
+    #[must_use]
+    pub fn profiles(&self) -> Vec<OperatorProfile> {
+        match self {
+            Self::Nested(nested) => nested.profiles(),
+            Self::Flat(dataflow) => dataflow.profiles(),
+        }
+    }
+
     /// Adds a binding; the changes appended to `out` are its whole result at the snapshot.
     ///
     /// # Errors
@@ -115,7 +126,7 @@ impl Pipeline {
     ) -> Result<HashMap<BindingId, StepFault>, StepFault> {
         match self {
             Self::Nested(nested) => nested.advance(delta, budget, out),
-            Self::Flat(dataflow) => dataflow.advance(delta, budget, out).map(|()| HashMap::new()),
+            Self::Flat(dataflow) => dataflow.advance(delta, budget, out),
         }
     }
 

@@ -15,7 +15,7 @@
 //! So a commit costs what the bindings that it touches cost, however many there are. All of it lives on one
 //! worker thread; nothing here blocks.
 
-use super::{Budget, StepFault, group::Group};
+use super::{Budget, OperatorProfile, StepFault, group::Group};
 use crate::{
     query::Shape,
     store::{Delta, KeyBytes, Snapshot},
@@ -50,6 +50,14 @@ impl Nested {
     #[must_use]
     pub fn bindings(&self) -> usize {
         self.bindings.len()
+    }
+
+    /// What its places hold.
+    #[must_use]
+    pub fn profiles(&self) -> Vec<OperatorProfile> {
+        let profile =
+            |place: &HashMap<_, _>| OperatorProfile { keys: place.len(), ..OperatorProfile::default() };
+        self.places.iter().map(profile).collect()
     }
 
     /// How many groups it holds over all places: the size of its state, in keys.

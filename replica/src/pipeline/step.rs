@@ -50,6 +50,12 @@ impl StepFault {
         matches!(self, Self::Eval(EvalError::RowLimit))
     }
 
+    /// Whether no row is at fault but the step as a whole.
+    #[must_use]
+    pub fn is_of_step(&self) -> bool {
+        matches!(self, Self::Eval(error) if error.is_of_step())
+    }
+
     /// Whether the time limit was passed.
     #[must_use]
     pub fn is_deadline(&self) -> bool {

@@ -57,6 +57,8 @@ pub enum Operator {
     Parameters,
     /// In the step of a recursion, the rows found so far.
     Working {
+        /// How many columns they have.
+        width: usize,
         /// Whether they depend on the query's slots.
         depends: bool,
     },

@@ -79,7 +79,7 @@ impl Planner<'_> {
         let operator = self.operator(rel);
         let depends = match &operator {
             Operator::Parameters => true,
-            Operator::Working { depends } => *depends,
+            Operator::Working { depends, .. } => *depends,
             operator => operator.inputs().any(|input| self.nodes[input].depends),
         };
         self.nodes.push(Node { operator, depends, is_looped: false });
@@ -93,7 +93,7 @@ impl Planner<'_> {
         match &**rel {
             Flat::Parameters { .. } => Operator::Parameters,
             Flat::Values { rows, .. } => Operator::Values(rows.clone()),
-            Flat::Working { depends, .. } => Operator::Working { depends: *depends },
+            Flat::Working { types, depends } => Operator::Working { width: types.len(), depends: *depends },
             Flat::Recursive { base, step, working, all } => self.recursive(base, step, working, *all),
             Flat::Join { kind: JoinKind::Left | JoinKind::Full, .. } => self.outer_join(rel),
             Flat::Table { .. } | Flat::Filter { .. } | Flat::Project { .. } | Flat::Join { .. } => {

@@ -2,7 +2,7 @@
 
 use super::{BindingId, Change, Fault, FaultCause, gauges::QueryGauges};
 use crate::{
-    pipeline::{Budget, Pipeline, StepFault},
+    pipeline::{Budget, OperatorProfile, Pipeline, StepFault},
     query::Shape,
     store::{Delta, KeyBytes, Snapshot, key::row_key},
 };
@@ -150,6 +150,11 @@ impl Family {
         rows.into_iter()
             .map(|((place, _), row)| Change { binding, place, old: None, new: Some(row) })
             .collect()
+    }
+
+    /// What its operators hold and did.
+    pub(super) fn profiles(&self) -> Vec<OperatorProfile> {
+        self.pipeline.profiles()
     }
 
     fn count(&self, changes: &[Change]) {

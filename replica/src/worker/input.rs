@@ -1,9 +1,14 @@
 //! What the coordinator tells a worker, beside the deltas that the store sends it.
 
 use super::{BindingId, Fault, QueryId, gauges::QueryGauges};
-use crate::{pipeline::Pipeline, query::Shape, worker::Change};
+use crate::{
+    pipeline::{OperatorProfile, Pipeline},
+    query::Shape,
+    worker::Change,
+};
 use std::sync::Arc;
 use tidegate_wire::model::Value;
+use tokio::sync::oneshot;
 
 /// Sent over a worker's bounded queue, in order.
 pub enum WorkerInput {
@@ -36,6 +41,13 @@ pub enum WorkerInput {
     Remove {
         /// The family.
         query: QueryId,
+    },
+    /// What a family's operators hold and did is asked for; a family that is not here gives no answer.
+    Profile {
+        /// The family.
+        query: QueryId,
+        /// Takes the answer.
+        answer: oneshot::Sender<Vec<OperatorProfile>>,
     },
     /// A hydration that was done aside, at the snapshot the worker stood at when it was asked for.
     Aside(Box<Aside>),

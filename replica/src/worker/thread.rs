@@ -278,6 +278,12 @@ impl Worker {
                 }
             }
             WorkerInput::Remove { query } => self.forget(query),
+            WorkerInput::Profile { query, answer } => {
+                if let Some(family) = self.families.get(&query) {
+                    // Whoever asked may be gone.
+                    let _ = answer.send(family.profiles());
+                }
+            }
             WorkerInput::Aside(aside) => self.take_over(*aside)?,
             WorkerInput::Stop => return Ok(false),
         }

@@ -102,6 +102,7 @@ mod tests {
             "/v1/queries",
             "/v1/queries/{name}",
             "/v1/queries/{name}/rows",
+            "/v1/queries/{name}/explain",
             "/v1/queries/{name}/changes",
             "/v1/sync",
             "/",

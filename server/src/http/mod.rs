@@ -5,6 +5,7 @@ pub mod changes;
 pub mod commits;
 pub mod encoding;
 pub mod error;
+pub mod explain;
 pub mod idempotency;
 pub mod lines;
 pub mod listener;
@@ -46,6 +47,7 @@ pub fn router(shared: Arc<Shared>) -> Router {
         .route("/v1/queries", get(queries::list))
         .route("/v1/queries/{name}", get(queries::read).put(queries::put).delete(queries::delete))
         .route("/v1/queries/{name}/rows", get(rows::get))
+        .route("/v1/queries/{name}/explain", get(explain::get))
         .route("/", get(assets::index))
         .route("/console", get(assets::console))
         .route("/{file}", get(assets::file))

@@ -1,4 +1,4 @@
-//! What `rows` and `changes` of a named query have in common: the query string, and the query made ready.
+//! What `rows`, `changes` and `explain` of a named query have in common: the query string, and the query made ready.
 
 use super::{
     error::ApiError,
@@ -20,6 +20,8 @@ pub struct QueryString {
     pub args: Option<String>,
     /// `since`: where the client's rows stand.
     pub since: Option<Since>,
+    /// `analyze`: whether what operators hold and did is told too.
+    pub analyze: bool,
 }
 
 impl QueryString {
@@ -32,6 +34,12 @@ impl QueryString {
         for (name, value) in parameters(text, known)? {
             match name.as_str() {
                 "args" => out.args = Some(value),
+                "analyze" => {
+                    out.analyze = value.parse().map_err(|_| {
+                        let message = format!("analyze is {value:?}; it is true or false");
+                        ApiError::new(ErrorCode::BadMessage, message)
+                    })?;
+                }
                 _ => {
                     let since = value.parse().map_err(|problem| {
                         ApiError::new(ErrorCode::BadMessage, format!("{name} is {value:?}: {problem}"))
@@ -99,6 +107,7 @@ mod tests {
         assert_eq!(
             parse(Some("since=7&args=%7B%22p%22%3A1%7D")),
             Ok(QueryString {
+                analyze: false,
                 args: Some("{\"p\":1}".to_owned()),
                 since: Some(Since { cv: Cv(7), epoch: None })
             })

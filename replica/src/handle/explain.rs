@@ -1,0 +1,43 @@
+//! How queries are maintained.
+
+use super::{Inner, PreparedQuery};
+use crate::{
+    explain::explain,
+    pipeline::{Budget, Pipeline},
+    query::{QueryError, QueryErrorKind},
+    worker::{BindingId, WorkerInput},
+};
+use std::{sync::Arc, time::Instant};
+use tokio::sync::oneshot;
+
+impl Inner {
+    /// See [`super::Replica::explain`].
+    pub(super) fn explain(&self, query: &PreparedQuery, analyze: bool) -> Result<Vec<String>, QueryError> {
+        let (resolved, snapshot) = (&query.resolved, self.store.snapshot());
+        if !analyze {
+            return Ok(explain(resolved, &snapshot, None));
+        }
+        let live = self.registry().families.get(&resolved.shape.key).map(|family| {
+            let (answer, receiver) = oneshot::channel();
+            self.workers[family.worker].send(WorkerInput::Profile { query: family.query, answer });
+            receiver
+        });
+        if let Some(profiles) = live.and_then(|receiver| receiver.blocking_recv().ok()) {
+            return Ok(explain(resolved, &snapshot, Some(&profiles)));
+        }
+        let mut pipeline = Pipeline::new(Arc::clone(&resolved.shape));
+        let mut rows = Vec::new();
+        let (started, budget) = (Instant::now(), Budget::once(self.options.deadline));
+        pipeline
+            .bind(BindingId(0), resolved.values.clone().into(), &snapshot, &budget, &mut rows)
+            .map_err(|fault| QueryError::new(QueryErrorKind::QueryFaulted, fault.to_string()))?;
+        let mut lines = explain(resolved, &snapshot, Some(&pipeline.profiles()));
+        lines.push(format!(
+            "not live; computed once: {} rows, {} read, in {:.3} ms",
+            rows.len(),
+            budget.rows_read(),
+            started.elapsed().as_secs_f64() * 1e3
+        ));
+        Ok(lines)
+    }
+}
