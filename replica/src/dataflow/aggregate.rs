@@ -80,6 +80,11 @@ impl Groups {
         Ok(out)
     }
 
+    /// The groups' rows.
+    pub(super) fn told(&self) -> impl Iterator<Item = &Row> {
+        self.groups.values().filter_map(|group| group.told.as_ref())
+    }
+
     pub(super) fn len(&self) -> usize {
         self.groups.len()
     }

@@ -38,7 +38,8 @@ impl Dataflow {
         }
         let mut bindings: Vec<_> = self.bindings.drain().collect();
         bindings.sort_unstable_by_key(|(binding, _)| *binding);
-        *self = Self::new(Arc::clone(&self.shape), Arc::clone(&self.plan));
+        *self =
+            Self { units: self.units.take(), ..Self::new(Arc::clone(&self.shape), Arc::clone(&self.plan)) };
         let mut faults = Faults::new();
         if failure.is_of_all || bindings.len() == 1 {
             faults.extend(bindings.into_iter().map(|(binding, _)| (binding, failure.fault.clone())));

@@ -12,65 +12,46 @@ mod exact_sum;
 mod isolate;
 mod join;
 mod mark;
+mod operators;
 mod ordered;
 mod recursive;
 mod result;
 mod set_operation;
 mod single;
+mod state;
 mod top;
+mod unit;
 mod window;
 
 #[cfg(test)]
 mod tests;
 
 use crate::{
-    expr::EvalError,
     pipeline::{Budget, OperatorProfile, StepFault, read::Reader},
-    plan::{Operator, Plan, Source},
+    plan::Plan,
     query::Shape,
     store::{Delta, KeyBytes, Snapshot, TableId},
     worker::{BindingId, Change},
 };
-use aggregate::Groups;
-use bag::{Arrangement, Bag, NoExists, consolidate};
+use bag::{Bag, consolidate};
 use hashbrown::HashMap;
 use isolate::Failure;
-use mark::Sides;
-use ordered::Ordered;
-use recursive::{Found, Loop};
+use operators::Operators;
 use result::Results;
-use set_operation::Counts;
-use single::Singles;
-use std::{sync::Arc, time::Instant};
+use std::sync::Arc;
 use tidegate_wire::model::{Order, Row, Value, key::encode_cell};
+pub use unit::Units;
 
 /// See the module's description. Lives on one worker thread; nothing here blocks.
 pub struct Dataflow {
     shape: Arc<Shape>,
     plan: Arc<Plan>,
-    /// Per operator.
-    states: Vec<State>,
-    profiles: Vec<OperatorProfile>,
+    operators: Operators,
+    /// Where operators are found that other dataflows have too, and where this one's are for others to find.
+    units: Option<Arc<Units>>,
     bindings: HashMap<BindingId, Arc<[Value]>>,
     results: Results,
     is_hydrated: bool,
-}
-
-/// What an operator holds.
-#[derive(Default)]
-enum State {
-    /// Nothing.
-    #[default]
-    None,
-    /// Per input, its arrangements.
-    Join(Vec<Vec<Arrangement>>),
-    Mark(Sides),
-    Recursive(Found),
-    Single(Singles),
-    Aggregate(Groups),
-    SetOperation(Counts),
-    Top(Ordered),
-    Window(Ordered),
 }
 
 /// One step's surroundings.
@@ -100,16 +81,22 @@ impl Dataflow {
     /// A dataflow without bindings, which holds nothing.
     #[must_use]
     pub fn new(shape: Arc<Shape>, plan: Arc<Plan>) -> Self {
-        let states: Vec<_> = plan.nodes.iter().map(|node| State::of(&node.operator)).collect();
         Self {
             shape,
-            profiles: vec![OperatorProfile::default(); states.len()],
+            operators: Operators::new(&plan.nodes),
             plan,
-            states,
+            units: None,
             bindings: HashMap::new(),
             results: Results::default(),
             is_hydrated: false,
         }
+    }
+
+    /// A dataflow without bindings that shares operators with others; all of them live on one thread, and stand at one
+    /// snapshot.
+    #[must_use]
+    pub fn sharing(shape: Arc<Shape>, plan: Arc<Plan>, units: Arc<Units>) -> Self {
+        Self { units: Some(units), ..Self::new(shape, plan) }
     }
 
     /// The shape it maintains.
@@ -127,18 +114,13 @@ impl Dataflow {
     /// How many keys its operators hold.
     #[must_use]
     pub fn keys(&self) -> usize {
-        self.states.iter().map(State::keys).sum()
+        self.operators.held().sum()
     }
 
     /// What its operators hold and did.
     #[must_use]
     pub fn profiles(&self) -> Vec<OperatorProfile> {
-        let held = self.states.iter().map(State::keys);
-        self.profiles
-            .iter()
-            .zip(held)
-            .map(|(profile, keys)| OperatorProfile { keys, ..profile.clone() })
-            .collect()
+        self.operators.profiles()
     }
 
     /// Adds a binding; the changes appended to `out` are its whole result at the snapshot.
@@ -178,6 +160,9 @@ impl Dataflow {
     ) -> Result<(), StepFault> {
         let delta = Delta::empty(Arc::clone(at));
         if !self.is_hydrated {
+            if let Some(units) = &self.units {
+                self.operators.share(units, false, false);
+            }
             let changes = self.step(&delta, true, Vec::new(), budget).map_err(|failure| failure.fault)?;
             self.is_hydrated = true;
             self.results.tell(&self.plan, changes, out);
@@ -233,22 +218,14 @@ impl Dataflow {
         self.bindings.extend(other.bindings);
         self.results.absorb(other.results);
         if !self.is_hydrated {
-            self.states = other.states;
+            self.operators = other.operators;
             self.is_hydrated = other.is_hydrated;
+            if let Some(units) = self.units.as_ref().filter(|_| other.is_hydrated) {
+                self.operators.share(units, true, false);
+            }
             return;
         }
-        let plan = Arc::clone(&self.plan);
-        for ((own, other), node) in self.states.iter_mut().zip(other.states).zip(&plan.nodes) {
-            if node.depends {
-                own.absorb(other, |input| match &node.operator {
-                    Operator::Join(join) => depends(&plan, &join.inputs[input].source),
-                    Operator::Mark(mark) => {
-                        depends(&plan, if input == 0 { &mark.left.source } else { &mark.right.source })
-                    }
-                    _ => true,
-                });
-            }
-        }
+        self.operators.absorb(other.operators);
     }
 
     /// Forgets a binding wherever it is: for one whose state cannot be walked, and for the last.
@@ -256,7 +233,7 @@ impl Dataflow {
         let Some(values) = self.bindings.remove(&binding) else { return };
         self.results.unbind(binding, &Row::from_values(&values));
         if self.bindings.is_empty() {
-            self.states = self.plan.nodes.iter().map(|node| State::of(&node.operator)).collect();
+            self.operators = Operators::new(&self.plan.nodes);
             self.results = Results::default();
             self.is_hydrated = false;
             return;
@@ -265,11 +242,7 @@ impl Dataflow {
         values.iter().for_each(|value| encode_cell(value.as_ref(), Order::ASC, &mut prefix));
         let slots = self.plan.slots;
         let is_gone = |row: &Row| slot_key(row, slots)[..] == prefix[..];
-        for (state, node) in self.states.iter_mut().zip(&self.plan.nodes) {
-            if node.depends {
-                state.retain(&|row| !is_gone(row));
-            }
-        }
+        self.operators.retain(&|row| !is_gone(row));
     }
 
     /// Works a step through the operators; what the last one changes.
@@ -287,42 +260,10 @@ impl Dataflow {
             is_first,
             parameters,
         };
-        let is_advance = !is_first && step.parameters.is_empty();
-        let mut started = Instant::now();
-        let mut changes = vec![Bag::new(); self.states.len()];
-        for (at, node) in self.plan.nodes.iter().enumerate().filter(|(_, node)| !node.is_looped) {
-            let bag = match &node.operator {
-                Operator::Recursive(recursive) => {
-                    let State::Recursive(mut found) = std::mem::take(&mut self.states[at]) else {
-                        unreachable!("a state is made for its operator");
-                    };
-                    let states = &mut self.states;
-                    let bag = Loop { states, plan: &self.plan, recursive, step: &step }
-                        .advance(&mut found, &mut changes);
-                    self.states[at] = State::Recursive(found);
-                    bag
-                }
-                operator => self.states[at].advance(operator, &step, &changes, node.depends),
-            };
-            changes[at] = bag.map_err(|error| Failure {
-                is_of_all: !node.depends || error.is_of_step(),
-                fault: StepFault::of(error, budget),
-            })?;
-            if is_advance {
-                let now = Instant::now();
-                self.profiles[at].note(changes[at].len(), now - started);
-                started = now;
-            }
-        }
-        let mut last = changes.pop().unwrap_or_default();
+        let mut last = self.operators.step(&step)?;
         consolidate(&mut last);
         Ok(last)
     }
-}
-
-/// Whether rows from there depend on the slots.
-fn depends(plan: &Plan, source: &Source) -> bool {
-    matches!(source, Source::Node(node) if plan.nodes[*node].depends)
 }
 
 /// The key of the slot values in front of a row.
@@ -332,133 +273,4 @@ fn slot_key(row: &Row, slots: usize) -> KeyBytes {
         encode_cell(row.cell(slot), Order::ASC, &mut out);
     }
     KeyBytes::from_slice(&out)
-}
-
-impl State {
-    fn of(operator: &Operator) -> Self {
-        match operator {
-            Operator::Parameters | Operator::Working { .. } | Operator::Values(_) | Operator::Concat(_) => {
-                Self::None
-            }
-            Operator::Recursive(_) => Self::Recursive(Found::default()),
-            Operator::Join(join) => Self::Join(
-                join.inputs
-                    .iter()
-                    .map(|input| input.arrangements.iter().map(|_| Arrangement::default()).collect())
-                    .collect(),
-            ),
-            Operator::Mark(_) => Self::Mark(Sides::default()),
-            Operator::Single { .. } => Self::Single(Singles::default()),
-            Operator::Aggregate { .. } => Self::Aggregate(Groups::default()),
-            Operator::SetOperation { .. } => Self::SetOperation(Counts::default()),
-            Operator::Top { .. } => Self::Top(Ordered::default()),
-            Operator::Window { .. } => Self::Window(Ordered::default()),
-        }
-    }
-
-    /// What the operator changes, given what those before it change.
-    fn advance(
-        &mut self,
-        operator: &Operator,
-        step: &Step<'_>,
-        changes: &[Bag],
-        depends: bool,
-    ) -> Result<Bag, EvalError> {
-        match (self, operator) {
-            (_, Operator::Parameters) => Ok(step.parameters.clone()),
-            (_, Operator::Values(rows)) => {
-                if !step.is_first {
-                    return Ok(Bag::new());
-                }
-                let nothing = Row::from_values(&[]);
-                rows.iter()
-                    .map(|row| {
-                        let values = row
-                            .iter()
-                            .map(|scalar| Ok(scalar.value(&nothing, &NoExists)?.as_ref().to_value()))
-                            .collect::<Result<Vec<_>, EvalError>>()?;
-                        Ok((Row::from_values(&values), 1))
-                    })
-                    .collect()
-            }
-            (_, Operator::Concat(inputs)) => {
-                Ok(inputs.iter().flat_map(|&input| changes[input].iter().cloned()).collect())
-            }
-            (Self::Join(arrangements), Operator::Join(join)) => {
-                join::advance(arrangements, join, step, changes, depends)
-            }
-            (Self::Mark(sides), Operator::Mark(mark)) => sides.advance(mark, step, changes),
-            (Self::Single(singles), Operator::Single { input, keys }) => {
-                singles.advance(*keys, &changes[*input])
-            }
-            (Self::Aggregate(groups), Operator::Aggregate { input, keys, aggregates }) => {
-                let always = *keys == 0 && step.is_first;
-                groups.advance(*keys, aggregates, &changes[*input], always)
-            }
-            (Self::SetOperation(counts), Operator::SetOperation { kind, all, left, right }) => {
-                Ok(counts.advance(*kind, *all, &changes[*left], &changes[*right]))
-            }
-            (Self::Top(ordered), Operator::Top { input, partition, order, offset, limit }) => ordered
-                .advance(partition, order, &changes[*input], |rows, sign, out| {
-                    top::show(rows, *offset, *limit, sign, out);
-                    Ok(())
-                }),
-            (Self::Window(ordered), Operator::Window { input, partition, order, functions }) => ordered
-                .advance(partition, order, &changes[*input], |rows, sign, out| {
-                    window::compute(rows, functions, sign, out)
-                }),
-            _ => unreachable!("a state is made for its operator"),
-        }
-    }
-
-    fn keys(&self) -> usize {
-        match self {
-            Self::None => 0,
-            Self::Join(inputs) => inputs.iter().flatten().map(Arrangement::len).sum(),
-            Self::Mark(sides) => sides.len(),
-            Self::Recursive(found) => found.len(),
-            Self::Single(singles) => singles.len(),
-            Self::Aggregate(groups) => groups.len(),
-            Self::SetOperation(counts) => counts.len(),
-            Self::Top(ordered) | Self::Window(ordered) => ordered.len(),
-        }
-    }
-
-    /// Takes over what another holds, of inputs only where they depend on the slots.
-    fn absorb(&mut self, other: Self, depends: impl Fn(usize) -> bool) {
-        match (self, other) {
-            (Self::Join(own), Self::Join(other)) => {
-                for (input, (own, other)) in own.iter_mut().zip(other).enumerate() {
-                    if depends(input) {
-                        own.iter_mut().zip(other).for_each(|(own, other)| own.absorb(other));
-                    }
-                }
-            }
-            (Self::Mark(own), Self::Mark(other)) => own.absorb(other, depends(0), depends(1)),
-            (Self::Recursive(own), Self::Recursive(other)) => own.absorb(other),
-            (Self::Single(own), Self::Single(other)) => own.absorb(other),
-            (Self::Aggregate(own), Self::Aggregate(other)) => own.absorb(other),
-            (Self::SetOperation(own), Self::SetOperation(other)) => own.absorb(other),
-            (Self::Top(own), Self::Top(other)) | (Self::Window(own), Self::Window(other)) => {
-                own.absorb(other);
-            }
-            _ => {}
-        }
-    }
-
-    /// Keeps only what belongs to some rows. Called for operators that depend on the slots.
-    fn retain(&mut self, keep: &dyn Fn(&Row) -> bool) {
-        match self {
-            Self::None => {}
-            Self::Join(inputs) => {
-                inputs.iter_mut().flatten().for_each(|arrangement| arrangement.retain(keep));
-            }
-            Self::Mark(sides) => sides.retain(keep),
-            Self::Recursive(found) => found.retain(keep),
-            Self::Single(singles) => singles.retain(keep),
-            Self::Aggregate(groups) => groups.retain(keep),
-            Self::SetOperation(counts) => counts.retain(keep),
-            Self::Top(ordered) | Self::Window(ordered) => ordered.retain(keep),
-        }
-    }
 }

@@ -60,6 +60,11 @@ impl Ordered {
         Ok(out)
     }
 
+    /// The partitions.
+    pub(super) fn partitions(&self) -> impl Iterator<Item = &Rows> {
+        self.partitions.values()
+    }
+
     pub(super) fn len(&self) -> usize {
         self.partitions.values().map(BTreeMap::len).sum()
     }

@@ -10,13 +10,14 @@
 //! changes, which is why it may not group or deduplicate.
 
 use super::{
-    State, Step,
+    Step,
     bag::{Bag, consolidate},
+    state::State,
 };
 use crate::{
     expr::EvalError,
     pipeline::read::Reader,
-    plan::{Plan, Recursive},
+    plan::{Node, Recursive},
     store::{Delta, KeyBytes},
 };
 use hashbrown::{HashMap, hash_map::Entry};
@@ -53,7 +54,7 @@ struct Touched {
 /// The operators of a step.
 pub(super) struct Loop<'a, 's> {
     pub(super) states: &'a mut [State],
-    pub(super) plan: &'a Plan,
+    pub(super) nodes: &'a [Node],
     pub(super) recursive: &'a Recursive,
     pub(super) step: &'a Step<'s>,
 }
@@ -132,7 +133,7 @@ impl Loop<'_, '_> {
         let (working, operators) = looped.split_first().expect("a step reads what is found");
         changes[*working] = found;
         for &at in operators {
-            let node = &self.plan.nodes[at];
+            let node = &self.nodes[at];
             changes[at] = self.states[at].advance(&node.operator, step, changes, node.depends)?;
         }
         Ok(std::mem::take(&mut changes[*last]))
@@ -206,6 +207,11 @@ impl Found {
             }
         }
         out
+    }
+
+    /// The rows found.
+    pub(super) fn rows(&self) -> impl Iterator<Item = &Row> {
+        self.rows.values().filter(|ways| ways.is_found).map(|ways| &ways.row)
     }
 
     pub(super) fn len(&self) -> usize {

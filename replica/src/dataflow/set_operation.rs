@@ -40,6 +40,16 @@ impl Counts {
         out
     }
 
+    /// Appends the rows that stand.
+    pub(super) fn tell(&self, kind: SetKind, all: bool, out: &mut Bag) {
+        for (row, left, right) in self.rows.values() {
+            let times = times(kind, all, *left, *right);
+            if times != 0 {
+                out.push((row.0.clone(), times));
+            }
+        }
+    }
+
     pub(super) fn len(&self) -> usize {
         self.rows.len()
     }

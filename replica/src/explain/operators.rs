@@ -20,7 +20,7 @@ pub(super) fn lines(
     out: &mut Vec<String>,
 ) {
     let mut columns: Vec<Vec<String>> = Vec::with_capacity(plan.nodes.len());
-    for node in &plan.nodes {
+    for node in plan.nodes.iter() {
         let own = output(&node.operator, plan.slots, names, &columns);
         columns.push(own);
     }

@@ -39,6 +39,8 @@ pub(super) struct Family {
     pub(super) worker: usize,
     pub(super) shape: Arc<Shape>,
     pub(super) gauges: Arc<QueryGauges>,
+    /// What its operators compute that others may compute too.
+    pub(super) units: Vec<Arc<str>>,
     /// The indexes it reads; released with it.
     pub(super) indexes: Vec<IndexId>,
     /// Its bindings by their encoded values.
@@ -96,6 +98,12 @@ impl Registry {
     ) -> Option<&mut Binding> {
         let family = self.families.get_mut(self.by_query.get(&query)?)?;
         family.bindings.get_mut(values).filter(|found| found.binding == binding)
+    }
+
+    /// The worker of a family that has a unit in common with these.
+    pub(super) fn worker_with(&self, units: &[Arc<str>]) -> Option<usize> {
+        let has = |family: &&Family| family.units.iter().any(|unit| units.contains(unit));
+        self.families.values().find(has).map(|family| family.worker)
     }
 
     /// A number for a new definition.

@@ -151,6 +151,9 @@ impl Inner {
     ) -> Result<Option<(QueryId, BindingId)>, QueryError> {
         let shape = &query.resolved.shape;
         let families = registry.families.len();
+        let units = if registry.families.contains_key(&shape.key) { Vec::new() } else { shape.units() };
+        // Only operators of one thread can be shared.
+        let worker = registry.worker_with(&units).unwrap_or_else(|| self.least_loaded());
         let family = match registry.families.entry(shape.key.clone()) {
             Entry::Occupied(entry) => {
                 indexes.into_iter().for_each(|index| self.store.release_index(index));
@@ -169,7 +172,6 @@ impl Inner {
                     return Err(QueryError::new(QueryErrorKind::NotReady, message));
                 }
                 let id = QueryId(self.next_query.fetch_add(1, Relaxed));
-                let worker = self.least_loaded();
                 let gauges = Arc::new(QueryGauges::default());
                 let output = Arc::clone(&shape.output);
                 let _ = self.drain.control(Control::Register {
@@ -188,6 +190,7 @@ impl Inner {
                     worker,
                     shape: Arc::clone(shape),
                     gauges,
+                    units,
                     indexes,
                     bindings: HashMap::new(),
                 })

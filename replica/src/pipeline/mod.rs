@@ -17,7 +17,7 @@ pub use read::Budget;
 pub use step::StepFault;
 
 use crate::{
-    dataflow::Dataflow,
+    dataflow::{Dataflow, Units},
     query::{Shape, shape::Body},
     store::{Delta, Snapshot},
     worker::{BindingId, Change},
@@ -43,6 +43,18 @@ impl Pipeline {
             Body::Flat(plan) => {
                 let plan = Arc::clone(plan);
                 Self::Flat(Box::new(Dataflow::new(shape, plan)))
+            }
+        }
+    }
+
+    /// A pipeline that shares operators with others of one thread, which all stand at one snapshot.
+    #[must_use]
+    pub fn sharing(shape: Arc<Shape>, units: &Arc<Units>) -> Self {
+        match &shape.body {
+            Body::Nested(_) => Self::new(shape),
+            Body::Flat(plan) => {
+                let plan = Arc::clone(plan);
+                Self::Flat(Box::new(Dataflow::sharing(shape, plan, Arc::clone(units))))
             }
         }
     }

@@ -3,6 +3,7 @@
 
 mod join;
 mod planner;
+pub mod unit;
 
 pub use planner::plan;
 
@@ -19,7 +20,7 @@ use tidegate_wire::model::Order;
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The operators.
-    pub nodes: Vec<Node>,
+    pub nodes: Arc<[Node]>,
     /// How many slots there are; the last operator's rows have their values in front.
     pub slots: usize,
     /// The columns of the last operator's rows that make a result row, in order.
@@ -259,7 +260,7 @@ impl Plan {
                 specs.push(Arc::clone(spec));
             }
         };
-        for node in &self.nodes {
+        for node in self.nodes.iter() {
             match &node.operator {
                 Operator::Join(join) => {
                     join.paths.iter().flat_map(|path| &path.steps).for_each(|step| add(&step.by));

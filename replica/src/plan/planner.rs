@@ -58,7 +58,7 @@ pub fn plan(select: &Select, snapshot: &Snapshot) -> (Plan, Vec<ColumnType>) {
         let operator = Operator::Join(join(Pieces::of_node(root, types), columns, snapshot));
         nodes.push(Node { operator, depends, is_looped: false });
     }
-    (Plan { nodes, slots, result, identity }, result_types)
+    (Plan { nodes: nodes.into(), slots, result, identity }, result_types)
 }
 
 struct Planner<'s> {

@@ -87,7 +87,7 @@ fn layout(select: &Select, plan: &Plan, types: &[ColumnType]) -> Layout {
 
 /// Rows inside a plan are no wider than rows of a table.
 fn check_widths(plan: &Plan) -> Result<()> {
-    for node in &plan.nodes {
+    for node in plan.nodes.iter() {
         let width = match &node.operator {
             Operator::Join(join) => join.inputs.iter().map(|input| input.width).sum(),
             Operator::Mark(mark) => mark.left.width + mark.right.width,

@@ -4,7 +4,7 @@
 use super::Output;
 use crate::{
     expr::Condition,
-    plan::Plan,
+    plan::{Plan, unit::units},
     store::{IndexSpec, TableId},
 };
 use std::sync::Arc;
@@ -162,6 +162,15 @@ impl Shape {
         match &self.body {
             Body::Nested(places) => places,
             Body::Flat(_) => &[],
+        }
+    }
+
+    /// What its operators compute that other queries may compute too.
+    #[must_use]
+    pub fn units(&self) -> Vec<Arc<str>> {
+        match &self.body {
+            Body::Nested(_) => Vec::new(),
+            Body::Flat(plan) => units(&plan.nodes).into_iter().map(|unit| unit.key).collect(),
         }
     }
 

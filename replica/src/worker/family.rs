@@ -2,6 +2,7 @@
 
 use super::{BindingId, Change, Fault, FaultCause, gauges::QueryGauges};
 use crate::{
+    dataflow::Units,
     pipeline::{Budget, OperatorProfile, Pipeline, StepFault},
     query::Shape,
     store::{Delta, KeyBytes, Snapshot, key::row_key},
@@ -30,8 +31,8 @@ pub(super) struct Advanced {
 }
 
 impl Family {
-    pub(super) fn new(shape: Arc<Shape>, gauges: Arc<QueryGauges>) -> Self {
-        Self { pipeline: Pipeline::new(shape), gauges }
+    pub(super) fn new(shape: Arc<Shape>, gauges: Arc<QueryGauges>, units: &Arc<Units>) -> Self {
+        Self { pipeline: Pipeline::sharing(shape, units), gauges }
     }
 
     pub(super) fn shape(&self) -> &Arc<Shape> {

@@ -11,6 +11,7 @@ use super::{
     input::{Aside, WorkerInput},
 };
 use crate::{
+    dataflow::Units,
     drain::DrainHandle,
     pipeline::{Budget, Pipeline},
     store::{Delta, Snapshot, TableId},
@@ -108,6 +109,7 @@ pub fn spawn(
         id,
         snapshot,
         families: HashMap::new(),
+        units: Arc::default(),
         by_table: HashMap::new(),
         pending: HashMap::new(),
         asides,
@@ -165,6 +167,8 @@ struct Worker {
     id: WorkerId,
     snapshot: Arc<Snapshot>,
     families: HashMap<QueryId, Family>,
+    /// What the families have in common.
+    units: Arc<Units>,
     by_table: HashMap<TableId, Vec<QueryId>>,
     /// Hydrations under way aside, with the deltas since they were asked for.
     pending: HashMap<BindingId, Vec<Arc<Delta>>>,
@@ -265,7 +269,7 @@ impl Worker {
                 for table in shape.tables() {
                     self.by_table.entry(table).or_default().push(query);
                 }
-                self.families.insert(query, Family::new(shape, gauges));
+                self.families.insert(query, Family::new(shape, gauges, &self.units));
                 self.gauges.families.store(self.families.len(), Relaxed);
             }
             WorkerInput::Bind { query, binding, values } => self.bind(query, binding, values)?,
