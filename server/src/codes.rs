@@ -16,6 +16,9 @@ pub fn query_error(kind: QueryErrorKind) -> ErrorCode {
         QueryErrorKind::Forbidden => ErrorCode::Forbidden,
         QueryErrorKind::NotReady => ErrorCode::NotReady,
         QueryErrorKind::QueryFaulted => ErrorCode::QueryFaulted,
+        QueryErrorKind::SchemaChanged => ErrorCode::SchemaChanged,
+        QueryErrorKind::Conflict => ErrorCode::Conflict,
+        QueryErrorKind::Internal => ErrorCode::Internal,
     }
 }
 
@@ -30,6 +33,7 @@ pub fn commit_refusal(kind: CommitRefusalKind) -> ErrorCode {
         CommitRefusalKind::Conflict => ErrorCode::Conflict,
         CommitRefusalKind::MessageTooLarge => ErrorCode::MessageTooLarge,
         CommitRefusalKind::Forbidden => ErrorCode::Forbidden,
+        CommitRefusalKind::SchemaChanged => ErrorCode::SchemaChanged,
         CommitRefusalKind::ReadOnly => ErrorCode::ReadOnly,
         CommitRefusalKind::NotReady => ErrorCode::NotReady,
         CommitRefusalKind::Internal => ErrorCode::Internal,

@@ -4,6 +4,7 @@
 //!   that agreement between the two means something.
 //! * [`sql`] makes SQL queries, tables and commits from a seed.
 //! * [`workload`] makes schemas, rows, commits, queries and subscribers from a seed.
+//! * [`changes`] makes statements that write rows and change tables, from a seed.
 //! * [`conformance`] reads the recorded nested-query cases, where they are present.
 //! * [`postgres`] starts a private PostgreSQL, whose answers are the measure for SQL.
 //!
@@ -11,6 +12,7 @@
 //! [`serde_json::Value`]s. Nothing here starts a thread, reads a clock or does I/O, except `conformance`, which reads
 //! files, and `postgres`, which runs a server; `sql` asks it.
 
+pub mod changes;
 pub mod conformance;
 pub mod oracle;
 pub mod postgres;

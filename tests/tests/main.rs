@@ -19,6 +19,7 @@ mod resume_knows_its_history;
 mod seq_is_gapless;
 mod slow_client_holds_nobody;
 mod slow_worker_holds_only_its_own;
+mod sql_changes_equal_postgres;
 mod sql_equals_postgres;
 mod support;
 mod view_equals_fresh_query;

@@ -43,6 +43,15 @@ pub trait ExistsProbe {
     fn exists(&self, index: usize, row: &Row) -> Result<bool, EvalError>;
 }
 
+/// Answers nothing: where an expression is over one row alone, it asks for no other.
+pub struct NoExists;
+
+impl ExistsProbe for NoExists {
+    fn exists(&self, _: usize, _: &Row) -> Result<bool, EvalError> {
+        Err(EvalError::MissingIndex)
+    }
+}
+
 /// A condition over one row.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Condition {

@@ -18,7 +18,7 @@ pub mod scalar;
 pub mod text;
 pub mod typing;
 
-pub use condition::{Compare, Condition, ExistsProbe};
+pub use condition::{Compare, Condition, ExistsProbe, NoExists};
 pub use function::Function;
 pub use interval::Interval;
 pub use like::Pattern;

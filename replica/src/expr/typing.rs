@@ -10,7 +10,7 @@ mod predicate;
 #[cfg(test)]
 mod tests;
 
-pub use cast::{cast, cast_numeric};
+pub use cast::{assign, cast, cast_numeric};
 pub use function::{call, extract, is_function};
 pub use literal::{number, type_by_name};
 pub use operator::{binary, unary};

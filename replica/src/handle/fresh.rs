@@ -17,6 +17,10 @@ pub(super) fn standing_rows(
     snapshot: &Arc<Snapshot>,
     deadline: Duration,
 ) -> Result<Vec<StandingRow>, QueryError> {
+    // A table that is not there would look like one without rows.
+    if resolved.shape.tables().into_iter().any(|table| snapshot.table(table).is_none()) {
+        return Err(schema_changed());
+    }
     let mut pipeline = Pipeline::new(Arc::clone(&resolved.shape));
     let mut changes = Vec::new();
     pipeline
@@ -33,4 +37,10 @@ pub(super) fn standing_rows(
         standing.places.0 |= PlaceMask::of(place).0;
     }
     Ok(rows.into_values().collect())
+}
+
+/// The refusal of a query that was prepared before one of its tables was altered or dropped.
+pub(super) fn schema_changed() -> QueryError {
+    let message = "a table that the query reads was altered or dropped meanwhile; ask again";
+    QueryError::new(QueryErrorKind::SchemaChanged, message)
 }

@@ -25,7 +25,7 @@ pub use request::{
     CommitOutcome, CommitRefusal, CommitRefusalKind, IdempotencyEntry, MutationOutcome, NamedQuery,
     PreparedQuery, QueryRequest, QuerySource, ResumePoint, Rows,
 };
-pub use sql::{Answer, Table};
+pub use sql::{Answer, StatementAnswer, Table};
 pub use start::StartError;
 pub use status::{CheckReport, Difference, QueryStatus, Status, WorkerStatus};
 
@@ -66,6 +66,8 @@ struct Inner {
     next_query: AtomicU64,
     next_binding: AtomicU64,
     epochs: epochs::Epochs,
+    /// Held by a transaction in SQL that has been overtaken once, so that those take turns.
+    sql_turn: Mutex<()>,
     /// The threads to join at shutdown, workers before the drain.
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
@@ -234,10 +236,12 @@ impl Replica {
         self.inner.explain(query, analyze)
     }
 
-    /// Answers a text of selects once, at the newest commit version; together they may have `rows_max` rows. Blocking.
+    /// Runs a text of statements, one after the other; together they may show `rows_max` rows. What stands between `begin`
+    /// and `commit` is one commit, every other statement that writes is one of its own. Blocking.
     ///
     /// # Errors
-    /// As [`Replica::prepare`], and `query_faulted` when evaluating one fails.
+    /// At the first statement that fails, whose number the message says: as [`Replica::prepare`], `query_faulted` when
+    /// evaluating it fails, `conflict` when what it writes contradicts what is there. Commits made before it stay.
     pub fn sql(
         &self,
         text: &str,

@@ -53,6 +53,8 @@ pub enum CommitRefusalKind {
     MessageTooLarge,
     /// A table that only the server writes.
     Forbidden,
+    /// A table was altered or dropped while the commit was under way.
+    SchemaChanged,
     /// The source of commits is elsewhere.
     ReadOnly,
     /// The log cannot be written now.
@@ -71,6 +73,7 @@ impl From<CommitErrorKind> for CommitRefusalKind {
             CommitErrorKind::BadMessage => Self::BadMessage,
             CommitErrorKind::MessageTooLarge => Self::MessageTooLarge,
             CommitErrorKind::Forbidden => Self::Forbidden,
+            CommitErrorKind::SchemaChanged => Self::SchemaChanged,
             CommitErrorKind::NotReady => Self::NotReady,
             CommitErrorKind::Internal => Self::Internal,
         }

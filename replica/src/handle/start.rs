@@ -81,6 +81,7 @@ pub(super) fn start(
         next_query: AtomicU64::new(1),
         next_binding: AtomicU64::new(1),
         epochs,
+        sql_turn: Mutex::new(()),
         threads: Mutex::new(threads),
     });
     let owned = Arc::downgrade(&inner);

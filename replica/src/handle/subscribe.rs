@@ -2,14 +2,14 @@
 
 use super::{
     Inner, PreparedQuery, ResumePoint,
-    fresh::standing_rows,
+    fresh::{schema_changed, standing_rows},
     registry::{Binding, Family, Registry, Subscription, values_key},
     request::ByName,
 };
 use crate::{
     drain::{ConnId, Control, StandingRow},
     query::{QueryError, QueryErrorKind},
-    store::IndexId,
+    store::{IndexError, IndexId},
     worker::{BindingId, QueryGauges, QueryId, WorkerInput},
 };
 use std::{
@@ -112,6 +112,10 @@ impl Inner {
         for spec in shape.indexes() {
             match self.store.ensure_index((*spec).clone()).await {
                 Ok(Ok(index)) => indexes.push(index),
+                Ok(Err(IndexError::UnknownTable(_))) => {
+                    indexes.into_iter().for_each(|index| self.store.release_index(index));
+                    return Err(schema_changed());
+                }
                 Ok(Err(error)) => {
                     indexes.into_iter().for_each(|index| self.store.release_index(index));
                     return Err(QueryError::new(QueryErrorKind::NotReady, error.to_string()));

@@ -21,6 +21,12 @@ pub enum QueryErrorKind {
     NotReady,
     /// Evaluating it failed.
     QueryFaulted,
+    /// A table was altered or dropped since the query was prepared.
+    SchemaChanged,
+    /// A write that contradicts what is there.
+    Conflict,
+    /// A defect.
+    Internal,
 }
 
 /// A refusal, with a message that names what is at fault and where in the query it stands.

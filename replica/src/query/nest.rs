@@ -37,6 +37,14 @@ pub fn nest<'r>(output: &Output, rows: impl IntoIterator<Item = (usize, PlaceMas
 #[must_use]
 pub fn flat<'r>(output: &Output, rows: impl IntoIterator<Item = &'r Row>) -> Vec<Vec<Json>> {
     let (layout, columns) = (&output.layout.places[0], &output.tables[0].columns);
+    let cells = |row: &Row| layout.columns.iter().map(|&at| row.cell(columns[at]).to_json()).collect();
+    ordered(output, rows).into_iter().map(cells).collect()
+}
+
+/// The rows of place 0 in their order.
+#[must_use]
+pub fn ordered<'r>(output: &Output, rows: impl IntoIterator<Item = &'r Row>) -> Vec<&'r Row> {
+    let (layout, columns) = (&output.layout.places[0], &output.tables[0].columns);
     let mut rows: Vec<(Vec<u8>, &Row)> = rows
         .into_iter()
         .map(|row| {
@@ -48,8 +56,7 @@ pub fn flat<'r>(output: &Output, rows: impl IntoIterator<Item = &'r Row>) -> Vec
         })
         .collect();
     rows.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
-    let cells = |row: &Row| layout.columns.iter().map(|&at| row.cell(columns[at]).to_json()).collect();
-    rows.into_iter().map(|(_, row)| cells(row)).collect()
+    rows.into_iter().map(|(_, row)| row).collect()
 }
 
 /// A place's rows by correlation key, each with its encoded order.

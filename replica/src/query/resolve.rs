@@ -154,7 +154,7 @@ impl Resolver<'_> {
                 .iter()
                 .map(|name| column(&schema, name, &format!("{path}.select")))
                 .collect::<Result<Vec<_>>>()?,
-            None => (0..schema.columns.len()).collect(),
+            None => (0..schema.shown().len()).collect(),
         };
         for related in &query.related {
             if select.iter().any(|&shown| schema.columns[shown].name == related.name) {

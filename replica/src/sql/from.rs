@@ -361,10 +361,13 @@ impl Binder<'_> {
         let Some(relation) = self.snapshot.table(id) else { return unknown(&table) };
         let schema = relation.schema();
         let columns =
-            schema.columns.iter().map(|column| (column.name.clone(), Type::Column(column.ty))).collect();
+            schema.shown().iter().map(|column| (column.name.clone(), Type::Column(column.ty))).collect();
         let types = schema.columns.iter().map(|column| column.ty).collect();
         let rel = Arc::new(Rel::Table { table: id, types, key: schema.primary_key.clone() });
-        Ok(source(rel, renamed(columns, alias)?, Some(shown), schema.primary_key.clone()))
+        // Names of columns do not make a key that no name means.
+        let key = if schema.rules.row_id { Vec::new() } else { schema.primary_key.clone() };
+        let source = source(rel, renamed(columns, alias)?, Some(shown), key);
+        Ok(Source { width: schema.columns.len(), ..source })
     }
 
     fn derived_table(&mut self, query: &Query, alias: Option<&TableAlias>) -> Result<Source> {

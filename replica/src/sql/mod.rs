@@ -7,7 +7,9 @@
 //! stacks these relations in SQL's order of evaluation and puts the real positions in.
 
 mod aggregate;
+mod check;
 mod common;
+mod definition;
 mod expression;
 mod from;
 mod function;
@@ -24,15 +26,19 @@ mod scope;
 mod select;
 mod select_list;
 mod set_operation;
+pub mod statement;
 mod steps;
 mod subquery;
 mod type_name;
 mod window;
+pub mod write;
 
 #[cfg(test)]
 mod tests;
 
+pub use check::check_condition;
 pub use parse::{TEXT_BYTES_MAX, TOKENS_MAX};
+pub use statement::{Bound, Script, Statement};
 
 use crate::{
     algebra::{Column, Select, Subquery, domain},
@@ -44,8 +50,10 @@ use crate::{
     store::Snapshot,
 };
 use common::Common;
+use parse::Words;
 use place::{Place, Result};
 use scope::{Found, Name, Scope};
+use sqlparser::ast;
 use std::{collections::HashSet, rc::Rc};
 use tidegate_wire::model::{ColumnType, Value, query::EXPRESSION_DEPTH_MAX};
 
@@ -76,44 +84,14 @@ pub fn bind(
     snapshot: &Snapshot,
     parameters: &Parameters<'_>,
 ) -> std::result::Result<Select, QueryError> {
-    let mut selects = bind_all(text, snapshot, parameters)?;
-    match (selects.pop(), selects.len()) {
-        (Some(select), 0) => Ok(select),
-        (None, _) => Place::UNKNOWN.bad("the text has no query"),
-        (Some(_), _) => Place { line: 1, column: 1 }.bad("the text has more than one statement"),
-    }
-}
-
-/// Binds a text of any number of queries.
-///
-/// # Errors
-/// As [`bind`].
-pub fn bind_all(
-    text: &str,
-    snapshot: &Snapshot,
-    parameters: &Parameters<'_>,
-) -> std::result::Result<Vec<Select>, QueryError> {
     stacker::grow(STACK_BYTES, || {
         let parsed = parse::parse(text)?;
-        let mut binder = Binder {
-            snapshot,
-            parameters,
-            words: parsed.words,
-            frames: Vec::new(),
-            common: Vec::new(),
-            slots: Vec::new(),
-            workings: 0,
-            query_depth: 0,
-            expression_depth: 0,
-            relations: 0,
-            steps: 0,
-        };
-        let selects = parsed.queries.iter().map(|query| {
-            binder.slots.clear();
-            binder.workings = 0;
-            binder.whole(query)
-        });
-        selects.collect()
+        match parsed.statements.as_slice() {
+            [] => Place::UNKNOWN.bad("the text has no query"),
+            [ast::Statement::Query(query)] => Binder::new(snapshot, parameters, parsed.words).whole(query),
+            [_] => parse::first(&parsed.words).bad("only select is a query"),
+            _ => Place { line: 1, column: 1 }.bad("the text has more than one statement"),
+        }
     })
 }
 
@@ -140,7 +118,7 @@ struct Frame {
 struct Binder<'a> {
     snapshot: &'a Snapshot,
     parameters: &'a Parameters<'a>,
-    words: Vec<(Place, String)>,
+    words: Words,
     /// The subqueries around what is being bound, outermost first.
     frames: Vec<Frame>,
     /// The common table expressions in scope, innermost last.
@@ -156,27 +134,52 @@ struct Binder<'a> {
     steps: usize,
 }
 
+impl<'a> Binder<'a> {
+    fn new(snapshot: &'a Snapshot, parameters: &'a Parameters<'a>, words: Words) -> Self {
+        Self {
+            snapshot,
+            parameters,
+            words,
+            frames: Vec::new(),
+            common: Vec::new(),
+            slots: Vec::new(),
+            workings: 0,
+            query_depth: 0,
+            expression_depth: 0,
+            relations: 0,
+            steps: 0,
+        }
+    }
+}
+
 impl Binder<'_> {
-    fn whole(&mut self, query: &sqlparser::ast::Query) -> Result<Select> {
-        let bound = self.query(query, Lift::Yes, query::Ordering::Kept)?;
-        let visible = &bound.columns;
+    /// Binds a query whose columns are told apart by their names.
+    fn whole(&mut self, query: &ast::Query) -> Result<Select> {
+        let (select, columns) = self.whole_by_position(query)?;
         let mut seen = HashSet::new();
-        for column in visible {
+        for column in &columns {
             if !seen.insert(column.name.as_str()) {
                 return column
                     .place
                     .bad(format_args!("two columns of the result are named {}; alias one", column.name));
             }
         }
-        if visible.is_empty() {
+        Ok(select)
+    }
+
+    /// Binds a query whose columns are told apart by their positions.
+    fn whole_by_position(&mut self, query: &ast::Query) -> Result<(Select, Vec<query::Output>)> {
+        let bound = self.query(query, Lift::Yes, query::Ordering::Kept)?;
+        if bound.columns.is_empty() {
             return Place::UNKNOWN.bad("the result has no columns");
         }
-        Ok(Select {
+        let select = Select {
             rel: bound.rel,
-            names: bound.columns.into_iter().map(|column| column.name).collect(),
+            names: bound.columns.iter().map(|column| column.name.clone()).collect(),
             order: bound.order,
             slots: std::mem::take(&mut self.slots),
-        })
+        };
+        Ok((select, bound.columns))
     }
 
     /// Counts steps of binding.

@@ -4,7 +4,7 @@
 use super::place::{Place, Result};
 use crate::query::QueryErrorKind;
 use sqlparser::{
-    ast::{Query, Statement},
+    ast::{Expr, Statement},
     dialect::PostgreSqlDialect,
     parser::{Parser, ParserError},
     tokenizer::{Token, TokenWithSpan, Tokenizer},
@@ -20,16 +20,35 @@ pub const TOKENS_MAX: usize = 100_000;
 /// How deep the parser descends; several of its steps make one level of a query.
 const PARSER_DEPTH_MAX: usize = 2_000;
 
+/// The text's words in lower case with their places.
+pub(super) type Words = Vec<(Place, String)>;
+
 /// A parsed text.
 pub(super) struct Parsed {
-    /// The queries, in order.
-    pub(super) queries: Vec<Query>,
+    /// The statements, in order.
+    pub(super) statements: Vec<Statement>,
     /// The text's words in lower case with their places, for clauses whose place the tree does not have.
-    pub(super) words: Vec<(Place, String)>,
+    pub(super) words: Words,
 }
 
-/// Parses a text of queries.
+/// Parses a text of statements.
 pub(super) fn parse(text: &str) -> Result<Parsed> {
+    let (mut parser, words) = parser(text)?;
+    let statements = parser.parse_statements().map_err(refusal)?;
+    Ok(Parsed { statements, words })
+}
+
+/// Parses a text that is one expression.
+pub(super) fn parse_expression(text: &str) -> Result<(Expr, Words)> {
+    let (mut parser, words) = parser(text)?;
+    let expr = parser.parse_expr().map_err(refusal)?;
+    parser.expect_token(&Token::EOF).map_err(refusal)?;
+    Ok((expr, words))
+}
+
+const DIALECT: PostgreSqlDialect = PostgreSqlDialect {};
+
+fn parser(text: &str) -> Result<(Parser<'static>, Words)> {
     if text.len() > TEXT_BYTES_MAX {
         return Place::UNKNOWN.bad(format_args!(
             "a text of {} bytes is longer than the limit of {TEXT_BYTES_MAX}",
@@ -39,8 +58,7 @@ pub(super) fn parse(text: &str) -> Result<Parsed> {
     if text.contains('\0') {
         return Place::UNKNOWN.bad("the text contains a NUL character");
     }
-    let dialect = PostgreSqlDialect {};
-    let tokens = Tokenizer::new(&dialect, text).tokenize_with_location().map_err(|error| {
+    let tokens = Tokenizer::new(&DIALECT, text).tokenize_with_location().map_err(|error| {
         Place::from(error.location).error(QueryErrorKind::BadQuery, error.message.to_lowercase())
     })?;
     let tokens = with_parameters(tokens);
@@ -57,17 +75,13 @@ pub(super) fn parse(text: &str) -> Result<Parsed> {
             _ => None,
         })
         .collect();
-    let mut parser =
-        Parser::new(&dialect).with_recursion_limit(PARSER_DEPTH_MAX).with_tokens_with_locations(tokens);
-    let statements = parser.parse_statements().map_err(refusal)?;
-    let queries = statements.into_iter().map(|statement| match statement {
-        Statement::Query(query) => Ok(*query),
-        _ => first(&words).bad("only select is a query"),
-    });
-    Ok(Parsed { queries: queries.collect::<Result<_>>()?, words })
+    let parser =
+        Parser::new(&DIALECT).with_recursion_limit(PARSER_DEPTH_MAX).with_tokens_with_locations(tokens);
+    Ok((parser, words))
 }
 
-fn first(words: &[(Place, String)]) -> Place {
+/// Where the first word stands.
+pub(super) fn first(words: &[(Place, String)]) -> Place {
     words.first().map_or(Place::UNKNOWN, |(place, _)| *place)
 }
 

@@ -37,6 +37,12 @@ pub(super) enum Clause {
     OrderBy,
     /// A limit or a row of values: only constants.
     Constant,
+    /// The new values of an update.
+    Set,
+    /// What a write shows of the rows it wrote.
+    Returning,
+    /// A check constraint.
+    Check,
 }
 
 impl Clause {
@@ -49,6 +55,9 @@ impl Clause {
             Self::Select => "the select list",
             Self::OrderBy => "order by",
             Self::Constant => "a constant",
+            Self::Set => "set",
+            Self::Returning => "returning",
+            Self::Check => "a check constraint",
         }
     }
 
@@ -289,7 +298,7 @@ impl Binder<'_> {
     }
 
     /// Filters by a where clause: first what needs no subquery, then the rest above the subqueries.
-    fn selection<'q>(
+    pub(super) fn selection<'q>(
         &mut self,
         selection: &'q Expr,
         block: &mut Block<'q>,

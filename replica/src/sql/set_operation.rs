@@ -5,7 +5,7 @@ use super::{
     from::Source,
     parameters::{Meeting, together},
     place::{Place, Result, fits},
-    query::{Bound, Ordering, Output, column},
+    query::{Bound, Ordering, Output, column, first_columns},
     scope::Scope,
     select::{Block, Clause},
 };
@@ -115,7 +115,7 @@ impl Binder<'_> {
         let Some(table) = table_name else { return Place::UNKNOWN.bad("table needs a name") };
         let name = ObjectName::from(schema_name.iter().chain([table]).cloned().collect::<Vec<_>>());
         let Source { rel, scope, width: _ } = self.table(&name, None)?;
-        let columns = scope
+        let columns: Vec<Output> = scope
             .columns
             .into_iter()
             .map(|column| Output {
@@ -125,7 +125,8 @@ impl Binder<'_> {
                 literal: None,
             })
             .collect();
-        Ok(Bound::unordered(rel, columns))
+        let shown = columns.len();
+        Ok(Bound::unordered(first_columns(rel, shown), columns))
     }
 }
 

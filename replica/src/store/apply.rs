@@ -1,8 +1,13 @@
 //! A draft's operations on an editor: the part of a commit that depends on which rows exist. Store thread.
 
-use super::{CommitError, CommitLimits, CommitProblem, Draft, DraftOp, Snapshot, SnapshotEditor};
+use super::{
+    CommitError, CommitLimits, CommitProblem, Draft, DraftOp, Reference, Relation, Snapshot, SnapshotEditor,
+    TableId,
+    constraint::{Moved, settle},
+    key::row_key,
+};
 use std::sync::Arc;
-use tidegate_wire::model::{Row, TableSchema, Value, ValueRef};
+use tidegate_wire::model::{Row, TableRules, TableSchema, Value, ValueRef};
 
 /// The edits of a draft on a fresh editor, or its refusal.
 pub(super) fn apply(
@@ -28,16 +33,37 @@ pub(super) fn apply_to(
             return Err(name(problem, index, op, editor.snapshot()));
         }
     }
-    Ok(())
+    settle(editor, mark, &Moved::new(), limits).map_err(|violation| {
+        editor.roll_back(mark);
+        let is_it = |op: &DraftOp| violation.row.as_ref() == Some(&(op.table(), op.key().clone()));
+        match draft.ops.iter().rposition(is_it) {
+            Some(index) => violation.error.at_op(index),
+            None => violation.error,
+        }
+    })
+}
+
+/// A row with the number that its table gives it; the row itself where rows are not numbered.
+pub(crate) fn numbered(table: &Relation, row: Row) -> Row {
+    if !table.schema().rules.row_id {
+        return row;
+    }
+    with(&row, &[(row.len() - 1, Value::Int8(table.last_row_id() + 1))])
 }
 
 fn apply_op(op: &DraftOp, editor: &mut SnapshotEditor, limits: &CommitLimits) -> Result<(), CommitProblem> {
     let snapshot = editor.snapshot();
-    let relation = snapshot.table(op.table()).ok_or(CommitProblem::ForeignDraft)?;
+    let relation = snapshot.table(op.table()).ok_or(CommitProblem::TableChanged)?;
     match op {
         DraftOp::Insert { table, key, row } => {
             if row.len() != relation.schema().columns.len() {
                 return Err(CommitProblem::ForeignDraft);
+            }
+            if relation.schema().rules.row_id {
+                let row = numbered(relation, row.clone());
+                let key = row_key(&row, &relation.schema().primary_key);
+                editor.set(*table, &key, Some(row));
+                return Ok(());
             }
             match editor.set(*table, key, Some(row.clone())) {
                 None => Ok(()),
@@ -65,7 +91,7 @@ fn apply_op(op: &DraftOp, editor: &mut SnapshotEditor, limits: &CommitLimits) ->
 }
 
 /// The row with other values in some columns, which ascend.
-fn with(row: &Row, set: &[(usize, Value)]) -> Row {
+pub(super) fn with(row: &Row, set: &[(usize, Value)]) -> Row {
     let mut set = set.iter().peekable();
     Row::encode((0..row.len()).map(|column| match set.next_if(|(changed, _)| *changed == column) {
         Some((_, value)) => value.as_ref(),
@@ -116,10 +142,15 @@ pub(super) fn difference(existing: &TableSchema, declared: &TableSchema) -> Opti
         return Some(format!("it has a column {}", column.name));
     }
     let keys: [Vec<&str>; 2] = [existing.key_names().collect(), declared.key_names().collect()];
-    (keys[0] != keys[1]).then(|| format!("its primary key is ({})", keys[0].join(", ")))
+    if keys[0] != keys[1] {
+        return Some(format!("its primary key is ({})", keys[0].join(", ")));
+    }
+    // A stream that says nothing of constraints does not contradict those there are.
+    let says_other = declared.rules != TableRules::default() && declared.rules != existing.rules;
+    says_other.then(|| "its constraints or indexes are others".to_owned())
 }
 
-/// The tables of a declaration that do not exist yet.
+/// The tables of a declaration that do not exist yet, made so that each may refer to any of them.
 pub(super) fn missing_tables(
     declared: Vec<TableSchema>,
     snapshot: &Snapshot,
@@ -155,4 +186,26 @@ fn check_schema(schema: &TableSchema) -> Result<(), String> {
     let json = serde_json::to_string(schema).map_err(|error| error.to_string())?;
     let again: TableSchema = serde_json::from_str(&json).map_err(|error| error.to_string())?;
     if again == *schema { Ok(()) } else { Err("its description is ambiguous".to_owned()) }
+}
+
+/// Whether the conditions of a table can be understood and what it refers to is there.
+pub(crate) fn check_rules(snapshot: &Snapshot, table: TableId) -> Result<(), CommitError> {
+    let Some(relation) = snapshot.table(table) else { return Ok(()) };
+    let schema = relation.schema();
+    let refuse =
+        |problem: String| Err(CommitError::new(CommitProblem::BadSchema(problem)).in_table(&schema.name));
+    for check in &relation.rules().checks {
+        if let Err(problem) = &check.condition {
+            return refuse(format!("check constraint {}: {problem}", check.name));
+        }
+    }
+    for key in &schema.rules.foreign_keys {
+        let Some((parent, other)) = snapshot.table_named(&key.references) else {
+            return refuse(format!("foreign key {}: there is no table {}", key.name, key.references));
+        };
+        if let Err(problem) = Reference::new(table, schema, key, parent, other.schema()) {
+            return refuse(format!("foreign key {}: {problem}", key.name));
+        }
+    }
+    Ok(())
 }

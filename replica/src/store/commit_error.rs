@@ -25,6 +25,8 @@ pub enum CommitErrorKind {
     MessageTooLarge,
     /// A table that only the store writes.
     Forbidden,
+    /// A table that was altered or dropped while the write was under way; the same commit may succeed later.
+    SchemaChanged,
     /// The log cannot be written at present; the same commit may succeed later.
     NotReady,
     /// A defect.
@@ -43,6 +45,7 @@ impl CommitErrorKind {
             Self::BadMessage => "bad_message",
             Self::MessageTooLarge => "message_too_large",
             Self::Forbidden => "forbidden",
+            Self::SchemaChanged => "schema_changed",
             Self::NotReady => "not_ready",
             Self::Internal => "internal",
         }
@@ -122,6 +125,47 @@ pub enum CommitProblem {
     /// Update or delete of a missing key.
     #[error("no row has this key")]
     RowMissing,
+    /// Values that stand in another row already.
+    #[error("another row has the same values, which unique constraint {rule} forbids")]
+    NotUnique {
+        /// The constraint's name.
+        rule: String,
+    },
+    /// A row that a check constraint forbids; the text names it.
+    #[error("{0}")]
+    CheckFailed(String),
+    /// A row that refers to one that is not there.
+    #[error("foreign key {rule}: table {parent} has no row {key}")]
+    NoParent {
+        /// The constraint's name.
+        rule: String,
+        /// The table it refers to.
+        parent: String,
+        /// The values that no row of that has, as a JSON object.
+        key: String,
+    },
+    /// A row that others refer to and that cannot go or change its key.
+    #[error("foreign key {rule}: rows of table {child} refer to {key}")]
+    StillReferred {
+        /// The constraint's name.
+        rule: String,
+        /// The table whose rows refer.
+        child: String,
+        /// The values they refer to, as a JSON object.
+        key: String,
+    },
+    /// A table that cannot be altered or dropped because of another one; the text names it.
+    #[error("{0}")]
+    Depended(String),
+    /// A table that was altered or dropped since the write was resolved.
+    #[error("a table it is about was altered or dropped meanwhile; send it again")]
+    TableChanged,
+    /// A transaction that met others each time it was tried.
+    #[error("other writes changed what it read, {tries} times; send it again")]
+    Contended {
+        /// How often it was tried.
+        tries: usize,
+    },
     /// A table declared otherwise than it is.
     #[error("the table exists and differs: {difference}")]
     TableDiffers {
@@ -194,6 +238,12 @@ impl CommitProblem {
             Self::RowExists
             | Self::RowMissing
             | Self::TableDiffers { .. }
+            | Self::NotUnique { .. }
+            | Self::CheckFailed(_)
+            | Self::Depended(_)
+            | Self::NoParent { .. }
+            | Self::StillReferred { .. }
+            | Self::Contended { .. }
             | Self::MutationGap { .. }
             | Self::OtherBody => CommitErrorKind::Conflict,
             Self::Malformed(_)
@@ -210,6 +260,7 @@ impl CommitProblem {
             | Self::BadIdempotencyKey { .. } => CommitErrorKind::BadMessage,
             Self::ReservedTable => CommitErrorKind::Forbidden,
             Self::LogUnwritable(_) | Self::BodyGap { .. } => CommitErrorKind::NotReady,
+            Self::TableChanged => CommitErrorKind::SchemaChanged,
             Self::ForeignDraft => CommitErrorKind::Internal,
             Self::Recorded { kind, .. } => *kind,
         }

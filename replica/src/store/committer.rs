@@ -7,10 +7,14 @@
 //! starts from the last durable snapshot again. A full listener makes the thread wait, and so, in the end, the
 //! writers: that is the back-pressure chain.
 
+mod transaction;
+
+pub use transaction::{Transaction, TransactionOutcome};
+
 use super::{
     Commits, CommitsOutcome, Delta, Draft, IdempotencyEntry, IdempotencyTag, IndexId, IndexSpec, Mutation,
     MutationEffect, MutationOutcome, Snapshot, SnapshotEditor, TablesOutcome,
-    apply::{apply, apply_to, missing_tables},
+    apply::{apply, apply_to, check_rules, missing_tables},
     commit_error::{CommitError, CommitErrorKind, CommitProblem},
     draft::CommitLimits,
     idempotency::IdempotencyKeys,
@@ -37,6 +41,7 @@ pub(super) enum Submission {
     Commits(Commits, oneshot::Sender<CommitsOutcome>),
     CreateTables(Vec<TableSchema>, oneshot::Sender<Result<TablesOutcome, CommitError>>),
     Mutation(Mutation, oneshot::Sender<MutationOutcome>),
+    Transaction(Transaction, oneshot::Sender<TransactionOutcome>),
     EnsureIndex(IndexSpec, IndexAnswer),
     IndexBuilt(BuiltIndex),
     /// Look at what is asked for beside the queue: releases and closing.
@@ -117,6 +122,10 @@ enum Answer {
         to: oneshot::Sender<MutationOutcome>,
         outcome: MutationOutcome,
     },
+    Transaction {
+        to: oneshot::Sender<TransactionOutcome>,
+        outcome: TransactionOutcome,
+    },
 }
 
 impl Committer {
@@ -171,6 +180,7 @@ impl Committer {
                 let outcome = MutationOutcome { cv: self.head.cv(), effect };
                 self.group.answers.push(Answer::Mutation { to, outcome });
             }
+            Submission::Transaction(transaction, to) => self.transaction(transaction, to),
             Submission::EnsureIndex(spec, answer) => self.ensure_index(spec, answer),
             Submission::IndexBuilt(built) => self.index_built(built),
             Submission::Wake => {}
@@ -376,11 +386,14 @@ impl Committer {
         let created = missing.len();
         if created > 0 {
             let cv = self.head.cv().next();
-            self.append(|out| record::encode_tables(cv, &missing, out))?;
             let mut editor = SnapshotEditor::new(Arc::clone(&self.head));
+            let tables: Vec<_> = missing.iter().map(|schema| editor.create_table(schema.clone())).collect();
+            for table in tables {
+                check_rules(editor.snapshot(), table)?;
+            }
+            self.append(|out| record::encode_tables(cv, &missing, out))?;
             for schema in missing {
                 tracing::info!(table = schema.name, cv = cv.0, "table created");
-                editor.create_table(schema);
             }
             self.advance(editor.finish(cv));
         }
@@ -529,6 +542,7 @@ impl Answer {
             Self::Commits { to, outcome, .. } => drop(to.send(outcome)),
             Self::Tables { to, outcome } => drop(to.send(outcome)),
             Self::Mutation { to, outcome } => drop(to.send(outcome)),
+            Self::Transaction { to, outcome } => drop(to.send(outcome)),
         }
     }
 
@@ -538,6 +552,7 @@ impl Answer {
                 drop(to.send(CommitsOutcome { refused: Some(error.clone()), ..durable }));
             }
             Self::Tables { to, .. } => drop(to.send(Err(error.clone()))),
+            Self::Transaction { to, .. } => drop(to.send(TransactionOutcome::Refused(error.clone()))),
             Self::Mutation { to, .. } => {
                 let effect = MutationEffect::NotTaken(error.clone());
                 drop(to.send(MutationOutcome { cv: durable_cv, effect }));
@@ -548,5 +563,8 @@ impl Answer {
 
 /// Whether the same commit would be refused again, so that the refusal may be recorded.
 fn is_final(error: &CommitError) -> bool {
-    !matches!(error.code(), CommitErrorKind::NotReady | CommitErrorKind::Internal)
+    !matches!(
+        error.code(),
+        CommitErrorKind::NotReady | CommitErrorKind::SchemaChanged | CommitErrorKind::Internal
+    )
 }

@@ -34,13 +34,16 @@ pub struct Delta {
     pub to: Arc<Snapshot>,
     /// The changes by table, in table order.
     pub tables: Vec<TableChanges>,
+    /// The tables that ended, dropped or replaced by one with other columns. Nothing of them is in `to`, and none of
+    /// them is in `tables`.
+    pub altered: Vec<TableId>,
 }
 
 impl Delta {
     /// A delta that changes nothing, at one snapshot.
     #[must_use]
     pub fn empty(at: Arc<Snapshot>) -> Self {
-        Self { from: Arc::clone(&at), to: at, tables: Vec::new() }
+        Self { from: Arc::clone(&at), to: at, tables: Vec::new(), altered: Vec::new() }
     }
 
     /// The changes of one table, in key order.
@@ -99,9 +102,10 @@ impl Delta {
                     })
                     .collect(),
             })
-            .filter(|changes| !changes.rows.is_empty())
+            .filter(|changes| !changes.rows.is_empty() && last.to.table(changes.table).is_some())
             .collect();
-        Arc::new(Delta { from: Arc::clone(&first.from), to: Arc::clone(&last.to), tables })
+        let altered = deltas.iter().flat_map(|delta| delta.altered.iter().copied()).collect();
+        Arc::new(Delta { from: Arc::clone(&first.from), to: Arc::clone(&last.to), tables, altered })
     }
 }
 

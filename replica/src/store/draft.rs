@@ -1,5 +1,5 @@
 //! A commit with its names looked up and its types checked, so that the store thread only has to look at keys.
-//! Made on any thread, against any recent snapshot: tables are never dropped or changed, so a draft does not age.
+//! Made on any thread, against any recent snapshot. One that names a table which has ended since is refused.
 
 mod parse;
 mod resolve;
@@ -88,6 +88,14 @@ impl DraftOp {
     pub fn delete(table: TableId, schema: &TableSchema, row: &Row) -> Self {
         let (key, key_values) = key_of(schema, row);
         Self::Delete { table, key, key_values }
+    }
+
+    /// The encoded key of the row it writes; empty for a row that its table is to number.
+    #[must_use]
+    pub fn key(&self) -> &KeyBytes {
+        match self {
+            Self::Insert { key, .. } | Self::Update { key, .. } | Self::Delete { key, .. } => key,
+        }
     }
 
     /// The table it writes.

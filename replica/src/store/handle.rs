@@ -3,7 +3,7 @@
 use super::{
     CommitError, CommitLimits, Delta, Draft, IdempotencyEntry, IdempotencyTag, IndexError, IndexId,
     IndexSpec, ReplayError, Snapshot,
-    committer::{Committer, Shared, Submission},
+    committer::{Committer, Shared, Submission, Transaction, TransactionOutcome},
     idempotency::IdempotencyKeys,
     journal::Journal,
     limits::{
@@ -302,6 +302,18 @@ impl Store {
     /// Within an asynchronous task.
     pub fn mutate_blocking(&self, mutation: Mutation) -> Result<MutationOutcome, StoreClosed> {
         self.submit_blocking(|answer| Submission::Mutation(mutation, answer))
+    }
+
+    /// Takes a transaction if what it depends on has not changed since the snapshot it was written over; answers when it
+    /// is durable and sent to every listener. For threads.
+    ///
+    /// # Errors
+    /// When the store is closed.
+    ///
+    /// # Panics
+    /// Within an asynchronous task.
+    pub fn transact_blocking(&self, transaction: Transaction) -> Result<TransactionOutcome, StoreClosed> {
+        self.submit_blocking(|answer| Submission::Transaction(transaction, answer))
     }
 
     /// The index of a specification, built if there is none. Listeners get a delta at an unchanged cv whose `to` has

@@ -7,6 +7,11 @@ use tidegate_wire::model::{Order, Row, TableSchema, key::encode_cell};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct IndexId(pub u64);
 
+impl IndexId {
+    /// The indexes that a table keeps by itself, all of them: nobody asks for one of these by its id.
+    pub const KEPT: Self = Self(0);
+}
+
 /// What an index orders its table's rows by. The primary key ends every index key, so keys are unique.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct IndexSpec {

@@ -99,6 +99,12 @@ impl Indexes {
             let _ = answer.send(Err(error));
             return None;
         }
+        let relation = head.table(spec.table).expect("checked above");
+        let spec = Arc::new(spec);
+        if relation.keeps_index(&spec) {
+            let _ = answer.send(Ok(IndexId::KEPT));
+            return None;
+        }
         if let Some(&id) = self.by_spec.get(&spec) {
             let entry = self.entries.get_mut(&id).expect("a specification's index has an entry");
             entry.users += 1;
@@ -114,9 +120,8 @@ impl Indexes {
             return None;
         }
         self.last_id += 1;
-        let (id, spec) = (IndexId(self.last_id), Arc::new(spec));
+        let id = IndexId(self.last_id);
         self.by_spec.insert(Arc::clone(&spec), id);
-        let relation = head.table(spec.table).expect("checked above");
         if relation.rows().len() <= self.inline_rows_max {
             let tree = relation.build_index(&spec);
             self.entries.insert(id, Entry { spec: Arc::clone(&spec), users: 1, building: None });
@@ -160,6 +165,14 @@ impl Indexes {
                 self.forget(id);
                 None
             }
+            // Those who wait are told that there is no such table any more.
+            _ if head.table(spec.table).is_none() => {
+                self.forget(id);
+                for waiter in waiters {
+                    let _ = waiter.send(Err(IndexError::UnknownTable(spec.table.0)));
+                }
+                None
+            }
             None => {
                 self.forget(id);
                 let table = head.table(spec.table).map(|table| table.schema().name.clone());
@@ -170,7 +183,9 @@ impl Indexes {
                 None
             }
             Some((mut tree, at)) => {
-                catch_up(&mut tree, &spec, &at, head);
+                if let (Some(before), Some(after)) = (at.table(spec.table), head.table(spec.table)) {
+                    catch_up(&mut tree, &spec, before, after);
+                }
                 Some((with_index(head, id, spec, tree), waiters))
             }
         };
@@ -224,8 +239,9 @@ impl Aside<'_> {
             if built.is_err() {
                 tracing::error!(index = id.0, "building an index panicked");
             }
+            let built = built.ok().flatten();
             // The store may have closed meanwhile.
-            let _ = submissions.blocking_send(Submission::IndexBuilt(BuiltIndex { id, built: built.ok() }));
+            let _ = submissions.blocking_send(Submission::IndexBuilt(BuiltIndex { id, built }));
         };
         if let Err(error) = std::thread::Builder::new().name("tidegate-index".to_owned()).spawn(work) {
             tracing::error!(%error, "no thread to build an index on");
@@ -239,27 +255,24 @@ impl Aside<'_> {
     }
 }
 
-/// Builds from the newest snapshot and catches up with those that follow, until little is missing.
-fn build(spec: &IndexSpec, published: &Published) -> (Tree<Row>, Arc<Snapshot>) {
+/// Builds from the newest snapshot and catches up with those that follow, until little is missing. `None` when the table
+/// ends meanwhile.
+fn build(spec: &IndexSpec, published: &Published) -> Option<(Tree<Row>, Arc<Snapshot>)> {
     let mut at = published.newest();
-    let mut tree = at.table(spec.table).expect("tables are never dropped").build_index(spec);
+    let mut tree = at.table(spec.table)?.build_index(spec);
     for _ in 0..INDEX_CATCH_UP_ROUNDS_MAX {
         let newest = published.newest();
-        let changes = catch_up(&mut tree, spec, &at, &newest);
+        let changes = catch_up(&mut tree, spec, at.table(spec.table)?, newest.table(spec.table)?);
         at = newest;
         if changes <= INDEX_CATCH_UP_CHANGES_MAX {
             break;
         }
     }
-    (tree, at)
+    Some((tree, at))
 }
 
-/// Leads an index from one snapshot to a later one; the number of rows that changed.
-fn catch_up(tree: &mut Tree<Row>, spec: &IndexSpec, before: &Snapshot, after: &Snapshot) -> usize {
-    let relation = |snapshot: &Snapshot| -> Relation {
-        snapshot.table(spec.table).expect("tables are never dropped").clone()
-    };
-    let (before, after) = (relation(before), relation(after));
+/// Leads an index from one version of its table to a later one; the number of rows that changed.
+fn catch_up(tree: &mut Tree<Row>, spec: &IndexSpec, before: &Relation, after: &Relation) -> usize {
     let schema = after.schema();
     let mut changes = 0;
     let mut key = Vec::new();

@@ -2,8 +2,10 @@
 //! a [`Delta`] is what leads from one snapshot to a later one; a [`Store`] makes them from commits, durably.
 
 mod apply;
+mod catalog;
 pub mod commit_error;
 mod committer;
+pub mod constraint;
 pub mod delta;
 pub mod draft;
 pub mod handle;
@@ -17,13 +19,18 @@ mod published;
 mod record;
 pub mod relation;
 mod replay;
+mod rules;
+mod schema_step;
 pub mod snapshot;
 pub mod system_tables;
 #[cfg(test)]
 mod tests;
 pub mod tree;
 
+pub(crate) use apply::{check_rules, numbered};
+pub use catalog::Reference;
 pub use commit_error::{CommitError, CommitErrorKind, CommitPlace, CommitProblem};
+pub use committer::{Transaction, TransactionOutcome};
 pub use delta::{Delta, RowChange, TableChanges};
 pub use draft::{CommitLimits, Draft, DraftOp, KeyValues};
 pub use handle::{
@@ -37,4 +44,6 @@ pub use key::KeyBytes;
 pub use record::RecordError;
 pub use relation::{Relation, TableId};
 pub use replay::ReplayError;
+pub use rules::{CheckRule, Rules, UniqueRule};
+pub use schema_step::{CellSource, SchemaStep};
 pub use snapshot::{Snapshot, SnapshotEditor};

@@ -5,18 +5,24 @@
 //! a record's cv is not its sequence in the log. A commit's rows are netted, one change per key: replay needs no
 //! rules.
 
-use super::{CommitError, IdempotencyTag, KeyBytes, TableChanges, TableId};
+use super::{
+    CommitError, IdempotencyTag, KeyBytes, SchemaStep, SnapshotEditor, TableChanges, TableId,
+    snapshot::Segment,
+};
 use tidegate_wire::model::{Cv, Row, TableSchema};
 
 const VERSION: u8 = 1;
 const KIND_COMMIT: u8 = 1;
 const KIND_TABLES: u8 = 2;
 const KIND_OUTCOME: u8 = 3;
+const KIND_SCRIPT: u8 = 4;
 const HAS_AT: u8 = 1;
 const HAS_IDEMPOTENCY: u8 = 2;
 const ROW_INSERTED: u8 = 1;
 const ROW_UPDATED: u8 = 2;
 const ROW_DELETED: u8 = 3;
+const SEGMENT_ROWS: u8 = 1;
+const SEGMENT_STEP: u8 = 2;
 
 /// A record, read.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,9 +37,20 @@ pub(super) enum Record {
     },
     /// Tables created by one commit.
     Tables { cv: Cv, schemas: Vec<TableSchema> },
+    /// A commit that changes tables, and rows between that.
+    Script { cv: Cv, segments: Vec<RecordedSegment> },
     /// The refusal that ended an idempotent body, or the end of one that has no commits; the tag's ordinal is the
     /// number of commits applied before it.
     Outcome { cv: Cv, idempotency: IdempotencyTag, refused: Option<CommitError> },
+}
+
+/// Part of a commit that changes tables.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum RecordedSegment {
+    /// Rows.
+    Rows(Vec<RecordedChange>),
+    /// Tables.
+    Step(Box<SchemaStep>),
 }
 
 /// One row's change as recorded.
@@ -97,6 +114,29 @@ pub(super) fn encode_commit(
     if let Some(tag) = idempotency {
         put_tag(tag, out);
     }
+    put_tables(tables, out);
+}
+
+/// Appends the record of a commit that changes tables.
+pub(super) fn encode_script(cv: Cv, editor: &SnapshotEditor, out: &mut Vec<u8>) {
+    out.extend([VERSION, KIND_SCRIPT]);
+    put_integer(cv.0, out);
+    put_integer(editor.segments().count() as u64, out);
+    for segment in editor.segments() {
+        match segment {
+            Segment::Rows(tables) => {
+                out.push(SEGMENT_ROWS);
+                put_tables(&tables, out);
+            }
+            Segment::Step(step) => {
+                out.push(SEGMENT_STEP);
+                put_bytes(&serde_json::to_vec(step).expect("a step has a JSON form"), out);
+            }
+        }
+    }
+}
+
+fn put_tables(tables: &[TableChanges], out: &mut Vec<u8>) {
     put_integer(tables.len() as u64, out);
     for changes in tables {
         put_integer(u64::from(changes.table.0), out);
@@ -170,17 +210,20 @@ pub(super) fn decode(payload: &[u8]) -> Result<Record, RecordError> {
                 Some((zigzag >> 1) as i64 ^ -((zigzag & 1) as i64))
             };
             let idempotency = if flags & HAS_IDEMPOTENCY == 0 { None } else { Some(reader.tag()?) };
-            let mut changes = Vec::new();
-            for _ in 0..reader.integer("table count")? {
-                let table = u32::try_from(reader.integer("table")?).map(TableId);
-                let table = table.map_err(|_| RecordError::Malformed { part: "table" })?;
-                for _ in 0..reader.integer("row count")? {
-                    changes.push(reader.change(table)?);
-                }
-            }
-            Record::Commit { cv, at, idempotency, changes }
+            Record::Commit { cv, at, idempotency, changes: reader.changes()? }
         }
         KIND_TABLES => Record::Tables { cv, schemas: reader.json("table schemas")? },
+        KIND_SCRIPT => {
+            let mut segments = Vec::new();
+            for _ in 0..reader.integer("segment count")? {
+                segments.push(match reader.byte("segment")? {
+                    SEGMENT_ROWS => RecordedSegment::Rows(reader.changes()?),
+                    SEGMENT_STEP => RecordedSegment::Step(reader.json("schema step")?),
+                    _ => return Err(RecordError::Malformed { part: "segment" }),
+                });
+            }
+            Record::Script { cv, segments }
+        }
         KIND_OUTCOME => Record::Outcome { cv, idempotency: reader.tag()?, refused: reader.json("refusal")? },
         _ => return Err(RecordError::Malformed { part: "kind" }),
     };
@@ -233,6 +276,18 @@ impl<'a> Reader<'a> {
         let hash = self.take(16, "body hash")?;
         let body_hash = u128::from_le_bytes(hash.try_into().expect("16 bytes"));
         Ok(IdempotencyTag { key: key.into(), body_hash, ordinal: self.integer("ordinal")? })
+    }
+
+    fn changes(&mut self) -> Result<Vec<RecordedChange>, RecordError> {
+        let mut changes = Vec::new();
+        for _ in 0..self.integer("table count")? {
+            let table = u32::try_from(self.integer("table")?).map(TableId);
+            let table = table.map_err(|_| RecordError::Malformed { part: "table" })?;
+            for _ in 0..self.integer("row count")? {
+                changes.push(self.change(table)?);
+            }
+        }
+        Ok(changes)
     }
 
     fn change(&mut self, table: TableId) -> Result<RecordedChange, RecordError> {
@@ -300,7 +355,7 @@ mod tests {
     proptest! {
         #[test]
         fn foreign_bytes_never_panic(
-            kind in 0_u8..5,
+            kind in 0_u8..6,
             bytes in prop::collection::vec(prop_oneof![0_u8..4, any::<u8>()], 0..60),
         ) {
             let mut record = vec![VERSION, kind];

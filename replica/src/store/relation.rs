@@ -1,28 +1,74 @@
 //! One table at one commit version: its rows by primary key, and its secondary indexes. Cheap to clone; a clone is
 //! a frozen copy.
 
-use super::{IndexId, IndexSpec, key::row_key, tree::Tree};
+use super::{IndexId, IndexSpec, key::row_key, rules::Rules, tree::Tree};
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-use tidegate_wire::model::{Row, TableSchema};
+use tidegate_wire::model::{Row, TableSchema, ValueRef};
 
-/// Names a table for as long as the process lives; never reused. Also its position among a snapshot's tables.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// Names a table with the columns it has, for as long as the log lives; never reused. Also its position among a
+/// snapshot's tables. A table whose columns or name change goes on under another id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct TableId(pub u32);
 
 /// See the module's description.
 #[derive(Clone)]
 pub struct Relation {
     schema: Arc<TableSchema>,
+    rules: Arc<Rules>,
     rows: Tree<Row>,
     indexes: Vec<(IndexId, Arc<IndexSpec>, Tree<Row>)>,
     row_bytes: u64,
+    /// The highest number that a row has had, where rows are numbered.
+    last_row_id: i64,
 }
 
 impl Relation {
-    /// An empty table.
+    /// An empty table, with the indexes it keeps.
     #[must_use]
-    pub fn new(schema: Arc<TableSchema>) -> Self {
-        Self { schema, rows: Tree::new(), indexes: Vec::new(), row_bytes: 0 }
+    pub fn new(id: TableId, schema: Arc<TableSchema>) -> Self {
+        Self::with_rows(id, schema, Tree::new(), 0)
+    }
+
+    /// A table of rows that fit its schema, with the indexes it keeps.
+    pub(super) fn with_rows(
+        id: TableId,
+        schema: Arc<TableSchema>,
+        rows: Tree<Row>,
+        last_row_id: i64,
+    ) -> Self {
+        let rules = Arc::new(Rules::new(id, &schema));
+        let row_bytes = rows.iter().map(|(_, row)| row.as_bytes().len() as u64).sum();
+        let mut table =
+            Self { schema, rules: Arc::clone(&rules), rows, indexes: Vec::new(), row_bytes, last_row_id };
+        for spec in &rules.kept {
+            let tree = table.build_index(spec);
+            table.add_index(IndexId::KEPT, Arc::clone(spec), tree);
+        }
+        table
+    }
+
+    /// The table with those indexes of another version of it, of the same rows, that it does not keep by itself.
+    pub(super) fn with_indexes_of(mut self, other: &Self) -> Self {
+        for (id, spec, tree) in &other.indexes {
+            if *id != IndexId::KEPT {
+                self.indexes.push((*id, Arc::clone(spec), tree.clone()));
+            }
+        }
+        self
+    }
+
+    /// What the table asks of its rows.
+    #[must_use]
+    pub fn rules(&self) -> &Rules {
+        &self.rules
+    }
+
+    /// The highest number that a row has had, where the table numbers its rows.
+    #[must_use]
+    pub fn last_row_id(&self) -> i64 {
+        self.last_row_id
     }
 
     /// The table's schema.
@@ -55,6 +101,11 @@ impl Relation {
         self.indexes.iter().find(|(_, own, _)| Arc::ptr_eq(own, spec) || own == spec).map(|(.., tree)| tree)
     }
 
+    /// Whether the table keeps the index that `spec` describes by itself.
+    pub(super) fn keeps_index(&self, spec: &IndexSpec) -> bool {
+        self.rules.kept.iter().any(|kept| **kept == *spec)
+    }
+
     /// Ids and specifications of the indexes.
     pub fn indexes(&self) -> impl Iterator<Item = (IndexId, &Arc<IndexSpec>)> {
         self.indexes.iter().map(|(id, spec, _)| (*id, spec))
@@ -81,6 +132,11 @@ impl Relation {
             Some(row) => {
                 debug_assert_eq!(row_key(row, &self.schema.primary_key).as_slice(), key);
                 self.row_bytes += row.as_bytes().len() as u64;
+                if self.schema.rules.row_id
+                    && let ValueRef::Int8(id) = row.cell(row.len() - 1)
+                {
+                    self.last_row_id = self.last_row_id.max(id);
+                }
                 self.rows.insert(key, row.clone())
             }
             None => self.rows.remove(key),
@@ -122,8 +178,8 @@ impl Relation {
         self.indexes.push((id, spec, tree));
     }
 
-    /// Drops an index; later versions of the table do not have it.
+    /// Drops an index; later versions of the table do not have it. Those that the table keeps by itself stay.
     pub(super) fn drop_index(&mut self, id: IndexId) {
-        self.indexes.retain(|(own, ..)| *own != id);
+        self.indexes.retain(|(own, ..)| *own != id || id == IndexId::KEPT);
     }
 }

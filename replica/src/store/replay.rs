@@ -5,7 +5,7 @@ use super::{
     Delta, IdempotencyEntry, IdempotencyTag, Snapshot, SnapshotEditor, TableId,
     idempotency::IdempotencyKeys,
     key::row_key,
-    record::{Record, RecordError, RecordedChange, decode},
+    record::{Record, RecordError, RecordedChange, RecordedSegment, decode},
     system_tables::initial_snapshot,
 };
 use std::{collections::VecDeque, sync::Arc};
@@ -93,6 +93,23 @@ impl Replay {
                 }
                 self.snapshot.advance_in_place();
             }
+            Record::Script { cv, segments } => {
+                check_cv(self.snapshot.cv(), cv)?;
+                for segment in segments {
+                    match segment {
+                        RecordedSegment::Rows(changes) => {
+                            for change in changes {
+                                let (table, key, new) = checked(&self.snapshot, change)?;
+                                self.snapshot.set_in_place(table, &key, new.as_ref());
+                            }
+                        }
+                        RecordedSegment::Step(step) => {
+                            step.apply(&mut self.snapshot).map_err(|error| misfit(&error))?;
+                        }
+                    }
+                }
+                self.snapshot.advance_in_place();
+            }
             Record::Outcome { cv, idempotency, refused } => {
                 note_outcome(&mut self.keys, cv, idempotency, refused);
             }
@@ -140,6 +157,23 @@ fn edit(
             }
             cv
         }
+        Record::Script { cv, segments } => {
+            check_cv(head.cv(), cv)?;
+            for segment in segments {
+                match segment {
+                    RecordedSegment::Rows(changes) => {
+                        for change in changes {
+                            let (table, key, new) = checked(editor.snapshot(), change)?;
+                            editor.set(table, &key, new);
+                        }
+                    }
+                    RecordedSegment::Step(step) => {
+                        editor.step(*step).map_err(|error| misfit(&error))?;
+                    }
+                }
+            }
+            cv
+        }
         Record::Outcome { cv, idempotency, refused } => {
             note_outcome(keys, cv, idempotency, refused);
             return Ok(None);
@@ -168,6 +202,11 @@ fn note_outcome(
 fn check_cv(before: Cv, found: Cv) -> Result<(), RecordError> {
     let expected = before.next();
     if found == expected { Ok(()) } else { Err(RecordError::Cv { expected, found }) }
+}
+
+fn misfit(error: &super::CommitError) -> RecordError {
+    let table = error.place.table.clone().unwrap_or_else(|| "?".to_owned());
+    RecordError::Change { table, problem: "a change of it does not fit what is there" }
 }
 
 fn check_name(snapshot: &Snapshot, name: &str) -> Result<(), RecordError> {

@@ -13,12 +13,15 @@ pub const CLIENT_MUTATIONS_NAME: &str = "tidegate_client_mutations";
 /// Its schema: `(client_id text primary key, last_mutation_id int8)`.
 #[must_use]
 pub fn client_mutations_schema() -> TableSchema {
-    let column = |name: &str, ty| ColumnSchema { name: name.to_owned(), ty, nullable: false };
-    TableSchema {
-        name: CLIENT_MUTATIONS_NAME.to_owned(),
-        columns: vec![column("client_id", ColumnType::Text), column("last_mutation_id", ColumnType::Int8)],
-        primary_key: vec![0],
-    }
+    let column = |name: &str, ty| ColumnSchema {
+        name: name.to_owned(),
+        ty,
+        nullable: false,
+        default: None,
+        precision: None,
+    };
+    let columns = vec![column("client_id", ColumnType::Text), column("last_mutation_id", ColumnType::Int8)];
+    TableSchema::plain(CLIENT_MUTATIONS_NAME, columns, vec![0])
 }
 
 /// The store before its first commit. It takes no record and no cv, so that a new store and a reopened one agree.

@@ -136,6 +136,15 @@ fn merge_length(waiting: &[Arc<Delta>]) -> usize {
 /// Conditions nest as deep as the limits allow, and are evaluated by recursion.
 const STACK_BYTES: usize = 16 << 20;
 
+/// The fault of a query that reads a table which is there no longer, or has other columns.
+fn schema_changed(table: Option<&str>) -> Fault {
+    let what = table.map_or_else(|| "a table that it reads".to_owned(), |name| format!("table {name}"));
+    Fault {
+        cause: FaultCause::SchemaChanged,
+        message: format!("{what} was altered or dropped; subscribe again"),
+    }
+}
+
 /// The drain is gone, and with it the worker's reason to go on.
 struct DrainLost;
 
@@ -226,6 +235,7 @@ impl Worker {
     fn advance(&mut self, delta: &Arc<Delta>) -> Result<(), DrainLost> {
         assert_eq!(delta.from.cv(), self.snapshot.cv(), "log_is_gapless");
         let cv = delta.to.cv();
+        self.end_altered(delta)?;
         let mut touched: Vec<QueryId> = delta
             .tables
             .iter()
@@ -258,6 +268,17 @@ impl Worker {
         if moved {
             self.gauges.cv.store(cv.0, Relaxed);
             self.tell(WorkerEvent::Progressed { worker: self.id, cv })?;
+        }
+        Ok(())
+    }
+
+    /// Ends the families that read a table which is there no longer, or has other columns.
+    fn end_altered(&mut self, delta: &Delta) -> Result<(), DrainLost> {
+        for &table in &delta.altered {
+            for query in self.by_table.remove(&table).unwrap_or_default() {
+                let name = delta.from.table(table).map(|table| table.schema().name.as_str());
+                self.fail(query, schema_changed(name))?;
+            }
         }
         Ok(())
     }
@@ -297,6 +318,10 @@ impl Worker {
     fn bind(&mut self, query: QueryId, binding: BindingId, values: Arc<[Value]>) -> Result<(), DrainLost> {
         // The family may have faulted while the message was under way; its subscribers were told then.
         let Some(family) = self.families.get_mut(&query) else { return Ok(()) };
+        // It may have been prepared before a table was altered, and have come here after that.
+        if family.shape().tables().into_iter().any(|table| self.snapshot.table(table).is_none()) {
+            return self.fail(query, schema_changed(None));
+        }
         match family.bind(binding, Arc::clone(&values), &self.snapshot, self.deadline, INLINE_ROWS_MAX) {
             Ok(Some(Ok(changes))) => {
                 let cv = self.snapshot.cv();

@@ -1,4 +1,4 @@
-//! `tidegate sql`: statements in SQL, answered once.
+//! `tidegate sql`: statements in SQL, run once.
 
 use super::{Failure, client::Target, query_text, table};
 use clap::Args;
@@ -14,7 +14,7 @@ const ANSWER_TIME_MAX: Duration = Duration::from_secs(120);
 /// Run statements in SQL and print their results.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  tidegate sql 'select status, count(*) from flights group by status order by 2 desc'\n  tidegate sql --args '{\"p\":\"JFK\"}' 'select count(*) as n from flights where origin = :p'\n  tidegate sql --json < report.sql"
+    after_help = "Examples:\n  tidegate sql 'select status, count(*) from flights group by status order by 2 desc'\n  tidegate sql --args '{\"p\":\"JFK\"}' 'select count(*) as n from flights where origin = :p'\n  tidegate sql \"insert into notes values (1, 'a') returning *\"\n  tidegate sql 'begin; update a set n = n - 1; update b set n = n + 1; commit'\n  tidegate sql --json < report.sql\n\nWhat stands between begin and commit is one commit; every other statement that writes is one of its own."
 )]
 pub struct Arguments {
     #[command(flatten)]
@@ -58,8 +58,20 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A result as a table and the number of its rows.
+/// A result as people read it: its rows, if it shows any, and what was done.
 fn text(result: &Value) -> String {
+    let command = result["command"].as_str().unwrap_or("select").to_uppercase();
+    let done = result["affected"].as_u64().map(|affected| match command.as_str() {
+        "INSERT" => format!("INSERT 0 {affected}\n"),
+        "UPDATE" | "DELETE" => format!("{command} {affected}\n"),
+        _ => format!("{command}\n"),
+    });
+    let rows = if result["rows"].is_array() { rows_text(result) } else { String::new() };
+    rows + &done.unwrap_or_default()
+}
+
+/// A result's rows as a table, and their number.
+fn rows_text(result: &Value) -> String {
     let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
     let columns = list(&result["columns"]);
     let headings: Vec<&str> = columns.iter().map(|column| column["name"].as_str().unwrap_or("?")).collect();
@@ -83,5 +95,10 @@ mod tests {
         let result = json!({"columns": [{"name": "a", "type": "text"}, {"name": "n", "type": "int8"}],
             "rows": [["x", 1], [null, 12]]});
         assert_eq!(text(&result), "a   n\nx   1\n   12\n(2 rows)\n");
+        let result = json!({"command": "insert", "columns": [{"name": "a", "type": "int8"}], "rows": [[1]],
+            "affected": 1});
+        assert_eq!(text(&result), "a\n1\n(1 row)\nINSERT 0 1\n");
+        assert_eq!(text(&json!({"command": "update", "affected": 3})), "UPDATE 3\n");
+        assert_eq!(text(&json!({"command": "create table", "affected": 0})), "CREATE TABLE\n");
     }
 }

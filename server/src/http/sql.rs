@@ -11,7 +11,7 @@ use axum::{
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
-use tidegate_replica::handle::Answer;
+use tidegate_replica::handle::{Answer, StatementAnswer};
 use tidegate_wire::protocol::ErrorCode;
 
 /// The body.
@@ -37,9 +37,18 @@ pub async fn post(State(shared): State<Arc<Shared>>, body: Body) -> Result<Respo
 }
 
 fn write(answer: Answer) -> Response {
-    let results = answer.results.into_iter().map(|table| {
-        let columns = table.columns.iter().map(|(name, ty)| json!({"name": name, "type": ty}));
-        json!({"columns": columns.collect::<Vec<_>>(), "rows": table.rows})
+    let results = answer.results.into_iter().map(|StatementAnswer { command, rows, affected }| {
+        let mut result = Map::new();
+        result.insert("command".to_owned(), json!(command));
+        if let Some(table) = rows {
+            let columns = table.columns.iter().map(|(name, ty)| json!({"name": name, "type": ty}));
+            result.insert("columns".to_owned(), columns.collect());
+            result.insert("rows".to_owned(), json!(table.rows));
+        }
+        if let Some(affected) = affected {
+            result.insert("affected".to_owned(), json!(affected));
+        }
+        Value::Object(result)
     });
     let body = json!({"cv": answer.cv, "results": results.collect::<Vec<_>>()});
     with_cv(answer.cv, Json(body).into_response())

@@ -13,6 +13,7 @@ pub mod op_kind;
 pub mod query;
 pub mod row;
 pub mod schema;
+pub mod table_rules;
 pub mod time;
 pub mod value;
 
@@ -26,4 +27,5 @@ pub use numeric::Numeric;
 pub use op_kind::OpKind;
 pub use row::Row;
 pub use schema::{ColumnSchema, TableSchema};
+pub use table_rules::TableRules;
 pub use value::{Value, ValueRef};

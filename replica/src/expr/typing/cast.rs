@@ -36,6 +36,26 @@ pub fn cast(operand: Operand, ty: Type) -> Result<Typed, TypingError> {
     Ok(Typed { scalar: fold(Scalar::Convert(ty, Box::new(typed.scalar))), ty })
 }
 
+/// The operand as the value of a column of `ty` that it is written to.
+///
+/// # Errors
+/// When PostgreSQL does not convert it by itself there, or a literal is not of the type.
+pub fn assign(operand: Operand, ty: Type) -> Result<Typed, TypingError> {
+    let Some(from) = operand.ty() else { return operand.settle_as(ty) };
+    let converts = from.converts_to(ty)
+        || (from.is_number() && ty.is_number())
+        || ty == TEXT
+        || (from == TIMESTAMPTZ && ty == DATE);
+    if converts {
+        return cast(operand, ty);
+    }
+    Err(TypingError::Mismatch(format!(
+        "the column is of type {} but the expression is of type {}",
+        ty.postgres_name(),
+        from.postgres_name()
+    )))
+}
+
 /// Whether PostgreSQL casts between two different types.
 fn is_castable(from: Type, to: Type) -> bool {
     match (from, to) {

@@ -2,17 +2,8 @@
 //! false decides is decided. What fails stays, and fails when a row meets it.
 
 use super::{Type, Typed};
-use crate::expr::{Condition, EvalError, ExistsProbe, Function, Scalar};
+use crate::expr::{Condition, Function, NoExists, Scalar};
 use tidegate_wire::model::{Row, Value};
-
-/// Answers nothing: constants hold no EXISTS.
-struct NoExists;
-
-impl ExistsProbe for NoExists {
-    fn exists(&self, _: usize, _: &Row) -> Result<bool, EvalError> {
-        Err(EvalError::MissingIndex)
-    }
-}
 
 /// A function's call.
 pub(super) fn called(function: Function, arguments: Vec<Scalar>, ty: Type) -> Typed {

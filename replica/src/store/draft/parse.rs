@@ -121,7 +121,7 @@ impl<'de> Visitor<'de> for OpSeed<'_> {
         let (kind, name) = map.next_entry::<&str, &str>()?.ok_or_else(give_up)?;
         let table = context.snapshot.table_id(name).ok_or_else(give_up)?;
         let schema = context.snapshot.table(table).ok_or_else(give_up)?.schema();
-        if table == system_tables::CLIENT_MUTATIONS {
+        if table == system_tables::CLIENT_MUTATIONS || schema.rules.row_id {
             return Err(give_up());
         }
         let op = match kind {
@@ -188,8 +188,16 @@ impl<'de> Visitor<'de> for RowSeed<'_> {
             let column = column(schema, name, next).ok_or_else(give_up)?;
             next = column + 1;
             let value = map.next_value_seed(CellSeed(schema.columns[column].ty))?;
+            if schema.columns[column].precision.is_some() {
+                return Err(give_up());
+            }
             if cells[column].replace(value).is_some() {
                 return Err(give_up());
+            }
+        }
+        for (column, cell) in schema.columns.iter().zip(cells.iter_mut()) {
+            if column.default.is_some() {
+                cell.get_or_insert_with(|| column.default_value());
             }
         }
         let missing = |cell: &Option<Value>| cell.as_ref().is_none_or(Value::is_null);
@@ -232,7 +240,7 @@ impl<'de> Visitor<'de> for KeySeed<'_> {
             let place = columns.iter().position(|&column| schema.columns[column].name == name);
             let place = place.filter(|&place| values[place].is_null()).ok_or_else(give_up)?;
             let value = map.next_value_seed(CellSeed(schema.columns[columns[place]].ty))?;
-            if value.is_null() {
+            if value.is_null() || schema.columns[columns[place]].precision.is_some() {
                 return Err(give_up());
             }
             values[place] = value;
@@ -271,7 +279,10 @@ impl<'de> Visitor<'de> for SetSeed<'_> {
             let column = column(schema, name, next).ok_or_else(give_up)?;
             next = column + 1;
             let value = map.next_value_seed(CellSeed(schema.columns[column].ty))?;
-            if schema.primary_key.contains(&column) || (value.is_null() && !schema.columns[column].nullable) {
+            if schema.columns[column].precision.is_some()
+                || schema.primary_key.contains(&column)
+                || (value.is_null() && !schema.columns[column].nullable)
+            {
                 return Err(give_up());
             }
             set.push((column, value));

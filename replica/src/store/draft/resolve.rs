@@ -1,9 +1,10 @@
 //! From a parsed commit line to a draft. The reference for what is refused and how it is said.
 
 use super::{CommitLimits, Draft, DraftOp, KeyValues};
+use crate::expr::cast::to_precision;
 use crate::store::{CommitError, CommitProblem, KeyBytes, Snapshot, TableId, key::row_key, system_tables};
 use tidegate_wire::model::{
-    Given, GivenRow, Order, Row, TableSchema, Value,
+    ColumnSchema, Given, GivenRow, Order, Row, TableSchema, Value,
     commit::{CommitLine, RowOp},
     key::encode_cell,
 };
@@ -75,6 +76,12 @@ fn value(schema: &TableSchema, column: usize, given: &Given) -> Result<Value, Co
     if value.is_null() && !column.nullable {
         return Err(CommitError::new(CommitProblem::NullNotAllowed).of_column(&column.name));
     }
+    if let Some((precision, scale)) = column.precision {
+        return to_precision(value.as_ref(), precision, scale).map_err(|_| {
+            let (expected, found) = (format!("numeric({precision},{scale})"), value.to_json().to_string());
+            CommitError::new(CommitProblem::TypeMismatch { expected, found }).of_column(&column.name)
+        });
+    }
     Ok(value)
 }
 
@@ -84,19 +91,22 @@ fn insert(
     given: &GivenRow,
     limits: &CommitLimits,
 ) -> Result<DraftOp, CommitError> {
-    let mut values = vec![Value::Null; schema.columns.len()];
+    let mut values: Vec<Value> = schema.columns.iter().map(ColumnSchema::default_value).collect();
     for (name, cell) in given.iter() {
         let column = column(schema, name)?;
+        if column >= schema.shown().len() {
+            return Err(CommitError::new(CommitProblem::UnknownColumn).of_column(name));
+        }
         values[column] = value(schema, column, cell)?;
     }
-    for (column, value) in schema.columns.iter().zip(&values) {
+    for (column, value) in schema.shown().iter().zip(&values) {
         if value.is_null() && !column.nullable {
             return Err(CommitError::new(CommitProblem::NullNotAllowed).of_column(&column.name));
         }
     }
     let row = Row::from_values(&values);
     check_row(&row, limits)?;
-    let key = row_key(&row, &schema.primary_key);
+    let key = if schema.rules.row_id { KeyBytes::new() } else { row_key(&row, &schema.primary_key) };
     check_key(&key, limits)?;
     Ok(DraftOp::Insert { table, key, row })
 }

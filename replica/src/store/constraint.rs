@@ -1,0 +1,310 @@
+//! Constraints: what every write has to leave true, and what foreign keys do to the rows that refer to one that goes.
+//!
+//! They are looked at when all of a commit's operations are done, or all of a statement's, over what these came to: so
+//! one commit may insert a row before the one it refers to, and swap two unique values.
+
+use super::{
+    CommitError, CommitLimits, CommitProblem, KeyBytes, Reference, Relation, RowChange, Snapshot,
+    SnapshotEditor, TableChanges, TableId,
+    apply::{key_text, with},
+    key::{correlation_key, row_key},
+    tree::Tree,
+};
+use crate::query::shape::Access;
+use std::{collections::HashMap, sync::Arc};
+use tidegate_wire::model::{
+    Order, Row, TableSchema, Value, key::encode_cell, table_rules::ReferentialAction,
+};
+
+/// Rows that got another primary key: by table and old key, the row that each is now. To the store it is a row that
+/// went and one that came.
+pub type Moved = HashMap<(TableId, KeyBytes), Row>;
+
+type Result<T> = std::result::Result<T, Violation>;
+
+/// A constraint that a write leaves false: the error, and the row whose change did it.
+#[derive(Debug)]
+pub struct Violation {
+    /// What is wrong, with its place but for the operation.
+    pub error: CommitError,
+    /// The table and the key of the row.
+    pub row: Option<(TableId, KeyBytes)>,
+}
+
+/// Follows the foreign keys of what has been written since a mark, and checks it all.
+///
+/// # Errors
+/// When a constraint is violated, or more than `limits.ops_max` edits follow from it; the edits stay, for the caller to
+/// undo.
+pub fn settle(editor: &mut SnapshotEditor, mark: usize, moved: &Moved, limits: &CommitLimits) -> Result<()> {
+    if !editor.is_ruled_since(mark) {
+        return Ok(());
+    }
+    let mut left = Vec::new();
+    let mut from = mark;
+    while from < editor.len() {
+        let changes = editor.changes_since(from);
+        from = editor.len();
+        for TableChanges { table, rows } in &changes {
+            for reference in editor.snapshot().referrers(*table).to_vec() {
+                for change in rows {
+                    follow(editor, &reference, change, moved, &mut left)?;
+                }
+            }
+            let ops = editor.len() - mark;
+            if ops > limits.ops_max {
+                let problem = CommitProblem::TooManyOps { ops, ops_max: limits.ops_max };
+                return Err(Violation { error: problem.into(), row: None });
+            }
+        }
+    }
+    for TableChanges { table, rows } in editor.changes_since(mark) {
+        let snapshot = editor.snapshot();
+        let Some(relation) = snapshot.table(table) else { continue };
+        for change in &rows {
+            if let Some(new) = &change.new {
+                check_row(snapshot, table, relation, change.old.as_ref(), new)?;
+            }
+        }
+    }
+    for Referred { reference, key } in left {
+        let has_parent = first(editor.snapshot(), reference.parent, &reference.parent_access, &key.in_parent);
+        let has_child = first(editor.snapshot(), reference.child, &reference.child_access, &key.in_child);
+        if has_parent.is_none() && has_child.is_some() {
+            return Err(still_referred(editor.snapshot(), &reference, &key.row));
+        }
+    }
+    Ok(())
+}
+
+/// Checks all rows of a table, as when a constraint comes to it.
+///
+/// # Errors
+/// With the first row that violates one.
+pub fn check_table(snapshot: &Snapshot, table: TableId) -> std::result::Result<(), CommitError> {
+    let Some(relation) = snapshot.table(table) else { return Ok(()) };
+    let schema = relation.schema();
+    let strict: Vec<usize> =
+        (0..schema.columns.len()).filter(|&column| !schema.columns[column].nullable).collect();
+    let idle = relation.rules().is_empty() && snapshot.references(table).is_empty();
+    for (_, row) in relation.rows().iter() {
+        if let Some(&column) = strict.iter().find(|&&column| row.cell(column).is_null()) {
+            return Err(null_in(schema, row, column));
+        }
+        if !idle {
+            check_row(snapshot, table, relation, None, row).map_err(|violation| violation.error)?;
+        }
+    }
+    Ok(())
+}
+
+/// The error of a row that holds NULL where it may not.
+#[must_use]
+pub fn null_in(schema: &TableSchema, row: &Row, column: usize) -> CommitError {
+    let error = CommitError::new(CommitProblem::NullNotAllowed).in_table(&schema.name);
+    error.of_key(&key_of(schema, row)).of_column(&schema.columns[column].name)
+}
+
+/// A key that is not there any more, and that rows may still refer to.
+struct Referred {
+    reference: Arc<Reference>,
+    key: ReferredKey,
+}
+
+/// See [`Referred`]: the key as its table's rows and as the referring rows are found by it, and a row that had it.
+struct ReferredKey {
+    in_parent: KeyBytes,
+    in_child: KeyBytes,
+    row: Row,
+}
+
+/// Does what a foreign key asks when a row that rows of another table may refer to changes.
+fn follow(
+    editor: &mut SnapshotEditor,
+    reference: &Arc<Reference>,
+    change: &RowChange,
+    moved: &Moved,
+    left: &mut Vec<Referred>,
+) -> Result<()> {
+    let Some(old) = &change.old else { return Ok(()) };
+    // A NULL in a key refers to nothing.
+    let Some(in_child) = correlation_key(old, &reference.key) else { return Ok(()) };
+    let new = change.new.as_ref().or_else(|| moved.get(&(reference.parent, change.key.clone())));
+    if new.is_some_and(|new| old.same_cells(new, &reference.key)) {
+        return Ok(());
+    }
+    let parent_columns: Vec<usize> = reference.parent_order.iter().map(|&at| reference.key[at]).collect();
+    let in_parent = row_key(old, &parent_columns);
+    let action = if new.is_some() { reference.on_update } else { reference.on_delete };
+    if action != ReferentialAction::Restrict
+        && first(editor.snapshot(), reference.parent, &reference.parent_access, &in_parent).is_some()
+    {
+        return Ok(());
+    }
+    let children = under(editor.snapshot(), reference.child, &reference.child_access, &in_child);
+    let Some(schema) = editor.snapshot().table(reference.child).map(|child| Arc::clone(child.schema()))
+    else {
+        return Ok(());
+    };
+    match action {
+        _ if children.is_empty() => {}
+        ReferentialAction::Restrict => return Err(still_referred(editor.snapshot(), reference, old)),
+        ReferentialAction::NoAction => {
+            let key = ReferredKey { in_parent, in_child, row: old.clone() };
+            left.push(Referred { reference: Arc::clone(reference), key });
+        }
+        ReferentialAction::Cascade if new.is_none() => {
+            for row in children {
+                editor.set(reference.child, &row_key(&row, &schema.primary_key), None);
+            }
+        }
+        ReferentialAction::Cascade | ReferentialAction::SetNull | ReferentialAction::SetDefault => {
+            let mut set: Vec<(usize, Value)> = reference
+                .columns
+                .iter()
+                .zip(&reference.key)
+                .map(|(&column, &key)| {
+                    let value = match (action, new) {
+                        (ReferentialAction::Cascade, Some(new)) => new.cell(key).to_value(),
+                        (ReferentialAction::SetDefault, _) => schema.columns[column].default_value(),
+                        _ => Value::Null,
+                    };
+                    (column, value)
+                })
+                .collect();
+            set.sort_unstable_by_key(|(column, _)| *column);
+            for row in children {
+                replace(editor, reference.child, &schema, &row, with(&row, &set))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Puts a row in the place of another one, which may have another key.
+fn replace(
+    editor: &mut SnapshotEditor,
+    table: TableId,
+    schema: &TableSchema,
+    old: &Row,
+    new: Row,
+) -> Result<()> {
+    let (old_key, key) = (row_key(old, &schema.primary_key), row_key(&new, &schema.primary_key));
+    let strict = (0..schema.columns.len())
+        .find(|&column| !schema.columns[column].nullable && new.cell(column).is_null());
+    if let Some(column) = strict {
+        return Err(Violation { error: null_in(schema, &new, column), row: None });
+    }
+    if old_key != key {
+        editor.set(table, &old_key, None);
+        if editor.snapshot().table(table).is_some_and(|table| table.get(&key).is_some()) {
+            return Err(Violation { error: key_taken(schema, &new), row: None });
+        }
+    }
+    editor.set(table, &key, Some(new));
+    Ok(())
+}
+
+/// The error of a row whose primary key another one has.
+#[must_use]
+pub fn key_taken(schema: &TableSchema, row: &Row) -> CommitError {
+    let rule = schema.key_constraint().into_owned();
+    CommitError::new(CommitProblem::NotUnique { rule }).in_table(&schema.name).of_key(&key_of(schema, row))
+}
+
+/// Checks what a row has to satisfy by itself and among others. What is as in `old` is known to hold.
+fn check_row(
+    snapshot: &Snapshot,
+    table: TableId,
+    relation: &Relation,
+    old: Option<&Row>,
+    row: &Row,
+) -> Result<()> {
+    let schema = relation.schema();
+    let fail = |problem| {
+        let error = CommitError::new(problem).in_table(&schema.name).of_key(&key_of(schema, row));
+        Err(Violation { error, row: Some((table, row_key(row, &schema.primary_key))) })
+    };
+    let is_known = |columns: &[usize]| old.is_some_and(|old| old.same_cells(row, columns));
+    for check in &relation.rules().checks {
+        if let Some(fault) = check.fault(row) {
+            return fail(CommitProblem::CheckFailed(fault));
+        }
+    }
+    for rule in &relation.rules().unique {
+        if is_known(&rule.columns) {
+            continue;
+        }
+        let Some(key) = correlation_key(row, &rule.columns) else { continue };
+        if under(snapshot, table, &rule.access, &key).len() > 1 {
+            return fail(CommitProblem::NotUnique { rule: rule.name.clone() });
+        }
+    }
+    for reference in snapshot.references(table) {
+        if is_known(&reference.columns) || correlation_key(row, &reference.columns).is_none() {
+            continue;
+        }
+        let mut key = Vec::new();
+        for &at in &reference.parent_order {
+            encode_cell(row.cell(reference.columns[at]), Order::ASC, &mut key);
+        }
+        if first(snapshot, reference.parent, &reference.parent_access, &key).is_none() {
+            let Some(parent) = snapshot.table(reference.parent) else { continue };
+            let values = reference.columns.iter().map(|&column| row.cell(column));
+            return fail(CommitProblem::NoParent {
+                rule: reference.name.clone(),
+                parent: parent.schema().name.clone(),
+                key: members(parent.schema(), &reference.key, values),
+            });
+        }
+    }
+    Ok(())
+}
+
+fn still_referred(snapshot: &Snapshot, reference: &Reference, old: &Row) -> Violation {
+    let name = |table| snapshot.table(table).map_or("", |table| table.schema().name.as_str());
+    let Some(parent) = snapshot.table(reference.parent) else {
+        return Violation { error: CommitProblem::TableChanged.into(), row: None };
+    };
+    let schema = parent.schema();
+    let problem = CommitProblem::StillReferred {
+        rule: reference.name.clone(),
+        child: name(reference.child).to_owned(),
+        key: members(schema, &reference.key, reference.key.iter().map(|&column| old.cell(column))),
+    };
+    let error = CommitError::new(problem).in_table(&schema.name).of_key(&key_of(schema, old));
+    Violation { error, row: Some((reference.parent, row_key(old, &schema.primary_key))) }
+}
+
+fn key_of(schema: &TableSchema, row: &Row) -> String {
+    key_text(schema, schema.primary_key.iter().map(|&column| row.cell(column)))
+}
+
+fn members<'a>(
+    schema: &TableSchema,
+    columns: &[usize],
+    values: impl Iterator<Item = tidegate_wire::model::ValueRef<'a>>,
+) -> String {
+    let names = columns.iter().map(|&column| schema.columns[column].name.clone());
+    let members: serde_json::Map<_, _> = names.zip(values.map(|value| value.to_json())).collect();
+    serde_json::Value::Object(members).to_string()
+}
+
+fn tree<'s>(snapshot: &'s Snapshot, table: TableId, access: &Access) -> Option<&'s Tree<Row>> {
+    let relation = snapshot.table(table)?;
+    match access {
+        Access::Primary => Some(relation.rows()),
+        Access::Index(spec) => relation.index_by(spec),
+    }
+}
+
+fn under(snapshot: &Snapshot, table: TableId, access: &Access, key: &[u8]) -> Vec<Row> {
+    let tree = tree(snapshot, table, access);
+    tree.map_or_else(Vec::new, |tree| tree.prefix(key).map(|(_, row)| row.clone()).collect())
+}
+
+/// A row that a table has under the values of columns, encoded in the order in which they are looked up.
+#[must_use]
+pub fn first<'s>(snapshot: &'s Snapshot, table: TableId, access: &Access, key: &[u8]) -> Option<&'s Row> {
+    tree(snapshot, table, access)?.prefix(key).next().map(|(_, row)| row)
+}
