@@ -203,7 +203,8 @@ impl Changes {
                 let rows = self.rng.random_range(1..4);
                 let rows: Vec<String> = (0..rows)
                     .map(|_| {
-                        let cells: Vec<String> = columns.iter().map(|column| self.value(&column.ty)).collect();
+                        let cells: Vec<String> =
+                            columns.iter().map(|column| self.value(&column.ty)).collect();
                         format!("({})", cells.join(", "))
                     })
                     .collect();
@@ -224,7 +225,8 @@ impl Changes {
                     format!(" on conflict {target} do nothing")
                 } else {
                     let set = self.set(&table, "excluded.");
-                    let filter = if self.chance(30) { format!(" where {}.k < 3", table.name) } else { String::new() };
+                    let filter =
+                        if self.chance(30) { format!(" where {}.k < 3", table.name) } else { String::new() };
                     format!(" on conflict {target} do update set {set}{filter}")
                 }
             }
@@ -282,8 +284,15 @@ impl Changes {
             tables.iter().filter(|other| other.key == ["k"] && other.name != table.name).cloned().collect();
         if self.chance(20) && !keyed.is_empty() {
             let other = self.pick(&keyed).name.clone();
-            let returning = if self.chance(30) { format!(" returning {}.k, o.k as other", table.name) } else { String::new() };
-            return format!("update {} set {set} from {other} o where o.k = {}.k{returning}", table.name, table.name);
+            let returning = if self.chance(30) {
+                format!(" returning {}.k, o.k as other", table.name)
+            } else {
+                String::new()
+            };
+            return format!(
+                "update {} set {set} from {other} o where o.k = {}.k{returning}",
+                table.name, table.name
+            );
         }
         format!("update {} set {set}{filter}{}", table.name, self.returning(&table))
     }
@@ -293,11 +302,16 @@ impl Changes {
         let filter = self.filter(&table, tables);
         if self.chance(15) {
             let other = self.pick(tables).name.clone();
-            return format!("delete from {} using {other} o where o.k = {}.k and o.k > 1", table.name, table.name);
+            return format!(
+                "delete from {} using {other} o where o.k = {}.k and o.k > 1",
+                table.name, table.name
+            );
         }
         if self.chance(10) {
             let name = &table.name;
-            return format!("with gone as (select k from {name} where k > 2) delete from {name} where k in (select k from gone)");
+            return format!(
+                "with gone as (select k from {name} where k > 2) delete from {name} where k in (select k from gone)"
+            );
         }
         format!("delete from {}{filter}{}", table.name, self.returning(&table))
     }
