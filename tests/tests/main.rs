@@ -21,6 +21,8 @@ mod slow_client_holds_nobody;
 mod slow_worker_holds_only_its_own;
 mod sql_changes_equal_postgres;
 mod sql_equals_postgres;
+mod sql_logic;
+mod sql_statements;
 mod support;
 mod view_equals_fresh_query;
 mod wire_is_separate;

@@ -35,7 +35,7 @@ pub(super) fn apply_to(
     }
     settle(editor, mark, &Moved::new(), limits).map_err(|violation| {
         editor.roll_back(mark);
-        let is_it = |op: &DraftOp| violation.row.as_ref() == Some(&(op.table(), op.key().clone()));
+        let is_it = |op: &DraftOp| violation.row.as_deref() == Some(&(op.table(), op.key().clone()));
         match draft.ops.iter().rposition(is_it) {
             Some(index) => violation.error.at_op(index),
             None => violation.error,

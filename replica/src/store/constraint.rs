@@ -28,7 +28,7 @@ pub struct Violation {
     /// What is wrong, with its place but for the operation.
     pub error: CommitError,
     /// The table and the key of the row.
-    pub row: Option<(TableId, KeyBytes)>,
+    pub row: Option<Box<(TableId, KeyBytes)>>,
 }
 
 /// Follows the foreign keys of what has been written since a mark, and checks it all.
@@ -223,7 +223,7 @@ fn check_row(
     let schema = relation.schema();
     let fail = |problem| {
         let error = CommitError::new(problem).in_table(&schema.name).of_key(&key_of(schema, row));
-        Err(Violation { error, row: Some((table, row_key(row, &schema.primary_key))) })
+        Err(Violation { error, row: Some(Box::new((table, row_key(row, &schema.primary_key)))) })
     };
     let is_known = |columns: &[usize]| old.is_some_and(|old| old.same_cells(row, columns));
     for check in &relation.rules().checks {
@@ -273,7 +273,7 @@ fn still_referred(snapshot: &Snapshot, reference: &Reference, old: &Row) -> Viol
         key: members(schema, &reference.key, reference.key.iter().map(|&column| old.cell(column))),
     };
     let error = CommitError::new(problem).in_table(&schema.name).of_key(&key_of(schema, old));
-    Violation { error, row: Some((reference.parent, row_key(old, &schema.primary_key))) }
+    Violation { error, row: Some(Box::new((reference.parent, row_key(old, &schema.primary_key)))) }
 }
 
 fn key_of(schema: &TableSchema, row: &Row) -> String {

@@ -102,7 +102,7 @@ pub(super) fn access(table: TableId, schema: &TableSchema, columns: &[usize]) ->
 
 impl CheckRule {
     /// Why a row may not be written, if it may not.
-    pub(super) fn fault(&self, row: &Row) -> Option<String> {
+    pub(crate) fn fault(&self, row: &Row) -> Option<String> {
         let condition = match &self.condition {
             Ok(condition) => condition,
             Err(problem) => {

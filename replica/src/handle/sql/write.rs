@@ -102,6 +102,8 @@ impl Run<'_> {
         // The rows that the statement has inserted or updated.
         let mut own: HashSet<KeyBytes> = HashSet::new();
         for row in rows {
+            // What a row has to satisfy by itself it has to also where another one is there already.
+            self.check_alone(written, &row)?;
             if let Some(OnConflict { arbiters, action }) = on_conflict
                 && let Some(existing) = self.existing(written, arbiters, &row)
             {
@@ -119,6 +121,20 @@ impl Run<'_> {
             own.insert(key);
             written.note(row);
             self.look(written)?;
+        }
+        Ok(())
+    }
+
+    /// Checks what a new row has to satisfy by itself.
+    fn check_alone(&mut self, written: &Written<'_>, row: &Row) -> Result<()> {
+        let table = self.editor().snapshot().table(written.table).expect("the table is there");
+        let shown = 0..written.schema.shown().len();
+        written.check_nulls(row, shown)?;
+        for check in &table.rules().checks {
+            if let Some(fault) = check.fault(row) {
+                let error = CommitError::new(CommitProblem::CheckFailed(fault));
+                return Err(refusal(&error.in_table(&written.schema.name)));
+            }
         }
         Ok(())
     }
@@ -143,15 +159,15 @@ impl Run<'_> {
     ) -> Result<()> {
         let old_key = row_key(existing, &written.schema.primary_key);
         let both = Row::encode(existing.cells().chain(row.cells()));
-        if let Some(filter) = filter
-            && filter.test(&both, &NoExists).map_err(failed)? != Some(true)
-        {
-            return Ok(());
-        }
         if own.contains(&old_key) {
             let message =
                 "on conflict do update cannot affect a row a second time; two of the new rows are alike";
             return Err(QueryError::new(QueryErrorKind::QueryFaulted, message));
+        }
+        if let Some(filter) = filter
+            && filter.test(&both, &NoExists).map_err(failed)? != Some(true)
+        {
+            return Ok(());
         }
         let mut values: Vec<(usize, Value)> = Vec::with_capacity(set.len());
         for (column, scalar) in set {
@@ -230,13 +246,17 @@ impl Written<'_> {
         }
     }
 
+    fn check_nulls(&self, row: &Row, mut columns: std::ops::Range<usize>) -> Result<()> {
+        let is_null = |column: &usize| !self.schema.columns[*column].nullable && row.cell(*column).is_null();
+        match columns.find(is_null) {
+            Some(column) => Err(refusal(&null_in(&self.schema, row, column))),
+            None => Ok(()),
+        }
+    }
+
     /// The key of a row that may be written, as far as it tells by itself.
     fn checked_key(&self, row: &Row) -> Result<KeyBytes> {
-        let columns = &self.schema.columns;
-        let is_null = |column: &usize| !columns[*column].nullable && row.cell(*column).is_null();
-        if let Some(column) = (0..columns.len()).find(is_null) {
-            return Err(refusal(&null_in(&self.schema, row, column)));
-        }
+        self.check_nulls(row, 0..self.schema.columns.len())?;
         let key = row_key(row, &self.schema.primary_key);
         let refuse = |problem| Err(refusal(&CommitError::new(problem).in_table(&self.schema.name)));
         let (bytes, bytes_max) = (row.as_bytes().len(), self.limits.row_bytes_max);

@@ -152,8 +152,8 @@ impl Definer<'_> {
         // What is about the column goes with it.
         rules.unique.retain(|rule| !rule.columns.contains(&column));
         rules.foreign_keys.retain(|rule| {
-            !rule.columns.contains(&column)
-                && !(rule.references == reading.name && rule.key.contains(&column))
+            let is_own = rule.references == reading.name && rule.key.contains(&column);
+            !rule.columns.contains(&column) && !is_own
         });
         rules.indexes.retain(|index| index.columns.iter().all(|other| other.name != column));
         rules.checks.retain(|check| {

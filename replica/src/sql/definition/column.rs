@@ -19,6 +19,9 @@ use tidegate_wire::model::{
     table_rules::{Check, Unique},
 };
 
+/// A column's type, the precision of a numeric, and the length of a text.
+type DeclaredType = (ColumnType, Option<(u32, i32)>, Option<u64>);
+
 impl Definer<'_> {
     /// Adds a column to a schema, behind those that show, with the constraints of its definition; gives its position.
     pub(super) fn add_column(&self, schema: &mut TableSchema, column: &ast::ColumnDef) -> Defined<usize> {
@@ -70,12 +73,7 @@ impl Definer<'_> {
                 self.add_unique(schema, name, unique, place)?;
             }
             ColumnOption::Check(check) => {
-                self.add_check(
-                    schema,
-                    name.or_else(|| check.name.as_ref().map(folded)),
-                    check,
-                    Some(column),
-                )?;
+                self.add_check(schema, name.or_else(|| check.name.as_ref().map(folded)), check)?;
             }
             ColumnOption::ForeignKey(key) => {
                 self.add_foreign_key(schema, name, vec![column.to_owned()], key, place)?;
@@ -92,12 +90,8 @@ impl Definer<'_> {
         Ok(())
     }
 
-    /// A column's type, the precision of a numeric, and the length of a text.
-    fn column_type(
-        &self,
-        data_type: &DataType,
-        place: Place,
-    ) -> Result<(ColumnType, Option<(u32, i32)>, Option<u64>)> {
+    /// What a column is declared as.
+    fn column_type(&self, data_type: &DataType, place: Place) -> Result<DeclaredType> {
         let length = match data_type {
             DataType::Varchar(length)
             | DataType::CharacterVarying(length)

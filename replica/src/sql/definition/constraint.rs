@@ -42,7 +42,9 @@ impl Definer<'_> {
         for (_, table) in self.snapshot().tables() {
             let schema = table.schema();
             taken.insert(schema.name.clone());
-            taken.insert(schema.key_constraint().into_owned());
+            if !schema.rules.row_id {
+                taken.insert(schema.key_constraint().into_owned());
+            }
             taken.extend(schema.rules.unique.iter().map(|rule| rule.name.clone()));
             taken.extend(schema.rules.indexes.iter().map(|index| index.name.clone()));
         }
@@ -86,9 +88,7 @@ impl Definer<'_> {
                 let rule = Unique { name: String::new(), columns, index: false };
                 self.add_unique(schema, unique.name.as_ref().map(folded), rule, place)
             }
-            TableConstraint::Check(check) => {
-                self.add_check(schema, check.name.as_ref().map(folded), check, None)
-            }
+            TableConstraint::Check(check) => self.add_check(schema, check.name.as_ref().map(folded), check),
             TableConstraint::ForeignKey(key) => {
                 let columns = names(&key.columns, schema)?;
                 self.add_foreign_key(schema, key.name.as_ref().map(folded), columns, key, place)
@@ -134,13 +134,12 @@ impl Definer<'_> {
         Ok(())
     }
 
-    /// Adds a check constraint; `beside` is the column that it stands beside.
+    /// Adds a check constraint.
     pub(super) fn add_check(
         &self,
         schema: &mut TableSchema,
         name: Option<String>,
         check: &ast::CheckConstraint,
-        beside: Option<&str>,
     ) -> Defined<()> {
         let place = start(&check.expr);
         if check.no_inherit || check.enforced == Some(false) {
@@ -157,7 +156,7 @@ impl Definer<'_> {
         columns.dedup();
         let column = match columns.as_slice() {
             [column] => Some(schema.columns[*column].name.as_str()),
-            _ => beside.filter(|_| false),
+            _ => None,
         };
         let base = match column {
             Some(column) => format!("{}_{column}_check", schema.name),

@@ -62,7 +62,18 @@ impl Definer<'_> {
         for constraint in &create.constraints {
             self.add_constraint(&mut schema, constraint, place)?;
         }
+        drop_repeated(&mut schema);
         self.step(SchemaStep::Create { schema })?;
         Ok(())
     }
+}
+
+/// Leaves out what is unique already by the primary key or an earlier constraint on the same columns.
+fn drop_repeated(schema: &mut TableSchema) {
+    let mut known: Vec<Vec<String>> = vec![schema.key_names().map(str::to_owned).collect()];
+    schema.rules.unique.retain(|rule| {
+        let is_new = !known.contains(&rule.columns);
+        known.push(rule.columns.clone());
+        is_new
+    });
 }
