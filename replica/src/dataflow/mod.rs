@@ -31,7 +31,9 @@ use crate::{
     store::{Delta, KeyBytes, Snapshot, TableId},
     worker::{BindingId, Change},
 };
+pub(crate) use accumulator::Accumulator;
 use aggregate::Groups;
+pub(crate) use aggregate::accumulate;
 use bag::{Arrangement, Bag, NoExists, consolidate};
 use hashbrown::HashMap;
 use isolate::Failure;
