@@ -60,6 +60,7 @@ fn drain(bindings: u64, rows: u64, conns: u64) -> Drain<Count> {
         on: vec![],
         order: vec![],
         one: false,
+        value: None,
     };
     let table = TableLayout { name: "t".to_owned(), columns: columns.into(), key: vec![0] };
     let output = Arc::new(Output {

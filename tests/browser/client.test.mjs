@@ -232,6 +232,23 @@ test("results are nested and ordered from the rows' places alone", () => {
   ]);
 });
 
+test("a place that shows a value shows it, or what stands there without one", () => {
+  const counts = { name: "?n", columns: [{ name: "?1", type: "int8" }, { name: "?", type: "int8" }], key: [0] };
+  const tables = [{ name: "a", columns: [{ name: "id", type: "int8" }], key: [0] }, counts, counts];
+  const place = (parent, as, table) => ({ parent, as, table, columns: [0], on: [], order: [[0, "asc", "nulls last"]], one: false });
+  const value = (as, table, or) => ({ ...place(0, as, table), columns: [1], on: [[0, 0]], one: true, value: { or } });
+  const places = [place(null, null, 0), value("n", 1, 0), value("s", 2, null)];
+  const rows = [
+    new Map([1, 2].map((id) => [`[${id}]`, { key: `[${id}]`, places: 1, cells: [id] }])),
+    new Map([["[1]", { key: "[1]", places: 2, cells: [1, 5] }]]),
+    new Map([["[1]", { key: "[1]", places: 4, cells: [1, "2.50"] }]]),
+  ];
+  assert.deepEqual(JSON.parse(JSON.stringify(buildRows({ tables, places, rows }))), [
+    { id: 1, n: 5, s: "2.50" },
+    { id: 2, n: 0, s: null },
+  ]);
+});
+
 test("related rows are tied by value, however it is written", () => {
   const table = (name, type) => ({ name, columns: [{ name: "n", type }], key: [0] });
   const place = (parent, as, table) => ({ parent, as, table, columns: [0], on: parent === null ? [] : [[0, 0]], order: [], one: false });

@@ -10,6 +10,7 @@ mod conformance_nested;
 mod expressions_equal_postgres;
 mod full_disk;
 mod hydration_aside;
+mod json_aggregates;
 mod log_is_gapless;
 mod named_queries;
 mod progress_is_irrevocable;

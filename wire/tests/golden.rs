@@ -287,6 +287,38 @@ fn batch(name: &'static str, seq: u64, cv: u64, more: bool, ops: Vec<RowOperatio
     Vector { name, of: Box::new(of), shows: None }
 }
 
+fn welcome() -> Vector<ServerMessage> {
+    vector(
+        "welcome",
+        ServerMessage::Welcome(Welcome {
+            protocol: 1,
+            server: "tidegate/0.1.0".to_owned(),
+            conn: "c1".to_owned(),
+            cv: Cv(41),
+            limits: object(json!({"message_bytes_max": 4_194_304})),
+        }),
+    )
+}
+
+fn subscribed(Layout { tables, places }: Layout) -> Vector<ServerMessage> {
+    vector(
+        "subscribed",
+        ServerMessage::Subscribed(Subscribed {
+            sub: SubId(1),
+            epoch: Epoch(7),
+            fp: FP,
+            tables,
+            places,
+            resumed: false,
+        }),
+    )
+}
+
+fn progress(name: &'static str, cv_min: u64, shows: Json) -> Vector<ServerMessage> {
+    let message = ServerMessage::Progress(Progress { cv_min: Cv(cv_min) });
+    Vector { shows: Some(shows), ..vector(name, message) }
+}
+
 #[test]
 fn session() {
     use OpKind::{Add, Edit, Remove};
@@ -331,11 +363,6 @@ fn session() {
     };
     let mut changed = min.clone();
     changed[4] = Value::Text("now".into());
-    let Layout { tables, places } = layout();
-    let progress = |name, cv_min, shows: Json| {
-        let message = ServerMessage::Progress(Progress { cv_min: Cv(cv_min) });
-        Vector { shows: Some(shows), ..vector(name, message) }
-    };
     let two_notes = json!([{"no": 1, "text": "one"}, {"no": 2, "text": "two"}]);
     let before = json!([
         show(&nulls, json!([]), json!(null)),
@@ -353,27 +380,8 @@ fn session() {
         "One connection's frames in order, for a client that subscribed as 1. After a frame with \"shows\", the \
          client shows exactly that: an empty list also before the first release.",
         vec![
-            vector(
-                "welcome",
-                ServerMessage::Welcome(Welcome {
-                    protocol: 1,
-                    server: "tidegate/0.1.0".to_owned(),
-                    conn: "c1".to_owned(),
-                    cv: Cv(41),
-                    limits: object(json!({"message_bytes_max": 4_194_304})),
-                }),
-            ),
-            vector(
-                "subscribed",
-                ServerMessage::Subscribed(Subscribed {
-                    sub: SubId(1),
-                    epoch: Epoch(7),
-                    fp: FP,
-                    tables,
-                    places,
-                    resumed: false,
-                }),
-            ),
+            welcome(),
+            subscribed(layout()),
             batch(
                 "the snapshot's first part: every type",
                 0,
@@ -421,6 +429,77 @@ fn session() {
             ),
             batch("an empty batch", 4, 43, false, vec![]),
             progress("progress", 43, after),
+        ],
+    );
+}
+
+#[test]
+fn aggregates() {
+    use OpKind::{Add, Edit, Remove};
+    let layout: Layout = serde_json::from_value(json!({
+        "tables": [
+            {"name": "issues", "columns": [{"name": "id", "type": "int8"}], "key": [0]},
+            {"name": "?n", "columns": [{"name": "?1", "type": "int8"}, {"name": "?", "type": "int8"}], "key": [0]},
+            {"name": "?s", "columns": [{"name": "?1", "type": "int8"}, {"name": "?", "type": "numeric"}], "key": [0]}],
+        "places": [
+            {"parent": null, "as": null, "table": 0, "columns": [0], "on": [],
+                "order": [[0, "asc", "nulls last"]], "one": false},
+            {"parent": 0, "as": "n", "table": 1, "columns": [1], "on": [[0, 0]],
+                "order": [[0, "asc", "nulls last"]], "one": true, "value": {"or": 0}},
+            {"parent": 0, "as": "s", "table": 2, "columns": [1], "on": [[0, 0]],
+                "order": [[0, "asc", "nulls last"]], "one": true, "value": {"or": null}}]}))
+    .expect("a layout");
+    let issue = |id| vec![Value::Int8(id)];
+    let count = |id, count| vec![Value::Int8(id), Value::Int8(count)];
+    let sum = |id, sum| {
+        vec![Value::Int8(id), Value::from_json(ColumnType::Numeric, &json!(sum)).expect("a number")]
+    };
+    check(
+        "aggregates.json",
+        "One connection's frames in order, for a client that subscribed as 1 to a query whose related queries are \
+         aggregated. After a frame with \"shows\", the client shows exactly that.",
+        vec![
+            welcome(),
+            subscribed(layout),
+            batch(
+                "one issue with rows to aggregate, one without",
+                0,
+                42,
+                false,
+                vec![
+                    RowOperation(Add, 0, 1, issue(1)),
+                    RowOperation(Add, 0, 1, issue(2)),
+                    RowOperation(Add, 1, 2, count(1, 2)),
+                    RowOperation(Add, 2, 4, sum(1, "12.50")),
+                ],
+            ),
+            progress(
+                "a value, or what stands there without one",
+                42,
+                json!([
+                    {"id": 1, "n": 2, "s": "12.50"},
+                    {"id": 2, "n": 0, "s": null}
+                ]),
+            ),
+            batch(
+                "values change, come and go",
+                1,
+                43,
+                false,
+                vec![
+                    RowOperation(Edit, 1, 2, count(1, 3)),
+                    RowOperation(Add, 1, 2, count(2, 1)),
+                    RowOperation(Remove, 2, 0, issue(1)),
+                ],
+            ),
+            progress(
+                "the values of the second commit",
+                43,
+                json!([
+                    {"id": 1, "n": 3, "s": null},
+                    {"id": 2, "n": 1, "s": null}
+                ]),
+            ),
         ],
     );
 }

@@ -6,6 +6,7 @@
 //! scalars refer to the domain's columns as [`domain`] positions, and [`Subquery::domain`] says what of the outer row
 //! each stands for. Parameters are the domain of the whole query.
 
+pub mod aggregate;
 mod equalities;
 pub mod flat;
 pub mod key;
@@ -14,6 +15,7 @@ pub(crate) mod positions;
 pub mod recursion;
 pub mod unnest;
 
+pub use aggregate::{Aggregate, AggregateFunction};
 pub use unnest::unnest;
 
 use crate::{
@@ -232,55 +234,6 @@ pub enum Test {
     /// Whether the condition is true of one, as `in` and `any` have it: true when it is for some row, else NULL when it
     /// is NULL for some row, else false. The condition is over the outer row's columns, then the subquery's.
     Any(Condition),
-}
-
-/// An aggregate over a group's rows.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Aggregate {
-    /// Which.
-    pub function: AggregateFunction,
-    /// What it aggregates; none for `count(*)`. `string_agg` has its separator second.
-    pub arguments: Vec<Column>,
-    /// Whether equal arguments count once.
-    pub distinct: bool,
-    /// Which rows count.
-    pub filter: Option<Condition>,
-    /// The order in which `string_agg`, `array_agg` and `json_agg` take them, before that of the whole row.
-    pub order: Vec<(Scalar, Order)>,
-    /// The result's type.
-    pub ty: ColumnType,
-}
-
-/// The aggregate functions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum AggregateFunction {
-    /// `count(*)` and, with an argument, of values that are not NULL: int8.
-    Count,
-    /// `sum`: of int8 numeric (int8, with an overflow error, where the result's type says so), of numeric numeric, of
-    /// float8 float8.
-    Sum,
-    /// `avg`: of int8 and numeric numeric, of float8 float8.
-    Average,
-    /// `min`
-    Min,
-    /// `max`
-    Max,
-    /// `bool_and`, `every`
-    BoolAnd,
-    /// `bool_or`
-    BoolOr,
-    /// `string_agg(text, separator)`
-    StringAgg,
-    /// `array_agg`, `json_agg`, `jsonb_agg`: a JSON array; `array_agg` and `json_agg` keep NULLs.
-    JsonAgg,
-    /// `stddev_pop`
-    StddevPop,
-    /// `stddev_samp`, `stddev`
-    StddevSample,
-    /// `var_pop`
-    VariancePop,
-    /// `var_samp`, `variance`
-    VarianceSample,
 }
 
 /// A window function.

@@ -13,7 +13,7 @@ use tidegate_wire::model::{ColumnType, Numeric, Order, Value, ValueRef, key::enc
 
 /// See the module's description.
 #[derive(Debug)]
-pub(super) struct Accumulator {
+pub(crate) struct Accumulator {
     kind: Kind,
     /// With `distinct`: how often each value is there.
     seen: Option<HashMap<KeyBytes, i64>>,
@@ -138,7 +138,7 @@ impl Total {
 }
 
 impl Accumulator {
-    pub(super) fn new(aggregate: &Aggregate) -> Self {
+    pub(crate) fn new(aggregate: &Aggregate) -> Self {
         use AggregateFunction as F;
         let ty = aggregate.arguments.first().map_or(ColumnType::Int8, |argument| argument.ty);
         let kind = match aggregate.function {
@@ -188,7 +188,7 @@ impl Accumulator {
     ///
     /// # Errors
     /// When it is outside its type's range.
-    pub(super) fn value(&self, aggregate: &Aggregate) -> Result<Value, EvalError> {
+    pub(crate) fn value(&self, aggregate: &Aggregate) -> Result<Value, EvalError> {
         use AggregateFunction as F;
         let numeric = |numeric| Value::Numeric(Arc::new(numeric));
         Ok(match (&self.kind, aggregate.function) {
@@ -257,6 +257,7 @@ impl Kind {
             Self::Ordered(values) => {
                 let mut key = order.to_vec();
                 arguments.iter().for_each(|argument| encode_cell(*argument, Order::ASC, &mut key));
+                arguments.iter().for_each(|argument| push_spelling(*argument, &mut key));
                 let key = KeyBytes::from_slice(&key);
                 let entry = values
                     .entry(key.clone())
@@ -267,6 +268,23 @@ impl Kind {
                 }
             }
         }
+    }
+}
+
+/// Appends what tells a value from others that are equal, so that which of them is first does not depend on which came
+/// first.
+fn push_spelling(value: ValueRef<'_>, out: &mut Vec<u8>) {
+    match value {
+        ValueRef::Numeric(value) => {
+            let decimals = match value.to_numeric() {
+                Numeric::Finite(value) => value.fractional_digit_count(),
+                _ => 0,
+            };
+            out.extend((decimals as u64 ^ 1 << 63).to_be_bytes());
+        }
+        ValueRef::Float8(value) => out.push(u8::from(value.is_sign_positive())),
+        ValueRef::Json(text) => out.extend(text.as_bytes()),
+        _ => {}
     }
 }
 

@@ -99,7 +99,7 @@ impl Groups {
 }
 
 /// Adds a row to an accumulator so many times, if it counts.
-pub(super) fn accumulate(
+pub(crate) fn accumulate(
     aggregate: &Aggregate,
     accumulator: &mut Accumulator,
     row: &Row,

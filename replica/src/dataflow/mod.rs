@@ -33,6 +33,8 @@ use crate::{
     store::{Delta, KeyBytes, Snapshot, TableId},
     worker::{BindingId, Change},
 };
+pub(crate) use accumulator::Accumulator;
+pub(crate) use aggregate::accumulate;
 use bag::{Bag, consolidate};
 use hashbrown::HashMap;
 use isolate::Failure;

@@ -314,6 +314,7 @@ mod tests {
             on: vec![],
             order: vec![],
             one: false,
+            value: None,
         };
         let from = OutputTable { columns: vec![0, 1], key: vec![0] };
         Arc::new(Output {

@@ -1,6 +1,6 @@
 //! A group: what a place holds for one correlation key.
 
-use super::read::Reader;
+use super::{read::Reader, total::Total};
 use crate::{
     expr::EvalError,
     query::shape::{Access, Place},
@@ -23,6 +23,69 @@ pub(super) struct Group {
     pub(super) subscribers: Subscribers,
     /// The rows it shows, where a limit makes that more than an index look-up.
     pub(super) top: Option<Top>,
+    /// The value it shows in the stead of these rows, at an aggregated place.
+    pub(super) total: Option<Total>,
+}
+
+impl Group {
+    /// A group that nobody asks for yet.
+    pub(super) fn new() -> Self {
+        Self { subscribers: Subscribers::None, top: None, total: None }
+    }
+
+    /// What subscribers see, by a reader of the snapshot at which the group stands.
+    pub(super) fn shown(
+        &self,
+        place: &Place,
+        key: &[u8],
+        reader: &Reader<'_>,
+    ) -> Result<Vec<Row>, EvalError> {
+        match &self.total {
+            Some(total) => Ok(total.row().cloned().into_iter().collect()),
+            None => self.rows(place, key, reader),
+        }
+    }
+
+    fn rows(&self, place: &Place, key: &[u8], reader: &Reader<'_>) -> Result<Vec<Row>, EvalError> {
+        if let Some(top) = &self.top {
+            return Ok(top.held.values().cloned().collect());
+        }
+        let mut rows = Vec::new();
+        reader.group_rows(place, key, None, |_, row| {
+            rows.push(row.clone());
+            ControlFlow::Continue(())
+        })?;
+        Ok(rows)
+    }
+
+    /// Takes the rows' changes in; returns what it shows differently. A group that holds nothing yet reads its rows, and
+    /// has shown nothing before.
+    pub(super) fn advance(
+        &mut self,
+        place: &Place,
+        key: &[u8],
+        changes: &[GroupChange],
+        after: &Reader<'_>,
+    ) -> Result<Vec<GroupChange>, EvalError> {
+        let changes = match (&mut self.top, place.limit) {
+            (Some(top), Some(limit)) if !changes.is_empty() => {
+                top.advance(place, limit, key, changes, after)?
+            }
+            (None, Some(limit)) => {
+                self.top = Some(Top::fill(place, limit, key, after)?);
+                Vec::new()
+            }
+            _ => changes.to_vec(),
+        };
+        match (&mut self.total, &place.total) {
+            (Some(total), Some(of)) => total.advance(of, &changes),
+            (None, Some(of)) => {
+                self.total = Some(Total::of(of, &self.rows(place, key, after)?)?);
+                Ok(Vec::new())
+            }
+            (_, None) => Ok(changes),
+        }
+    }
 }
 
 /// Bindings with the number of parent rows each has under the key. Most groups have one.
@@ -125,18 +188,8 @@ pub(super) struct Top {
 }
 
 impl Top {
-    /// The rows shown.
-    pub(super) fn rows(&self) -> impl Iterator<Item = &Row> {
-        self.held.values()
-    }
-
     /// Reads a group's first rows.
-    pub(super) fn fill(
-        place: &Place,
-        limit: usize,
-        key: &[u8],
-        after: &Reader<'_>,
-    ) -> Result<Self, EvalError> {
+    fn fill(place: &Place, limit: usize, key: &[u8], after: &Reader<'_>) -> Result<Self, EvalError> {
         let mut held = BTreeMap::new();
         if limit > 0 {
             after.group_rows(place, key, None, |row_key, row| {
@@ -148,7 +201,7 @@ impl Top {
     }
 
     /// Folds a group's changes into the rows it shows; returns what it shows differently.
-    pub(super) fn advance(
+    fn advance(
         &mut self,
         place: &Place,
         limit: usize,

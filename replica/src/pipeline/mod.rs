@@ -10,6 +10,7 @@ mod nested;
 mod profile;
 pub(crate) mod read;
 mod step;
+mod total;
 
 pub use nested::Nested;
 pub use profile::OperatorProfile;

@@ -3,7 +3,7 @@
 use super::{
     Budget, Nested,
     flip::flipped_rows,
-    group::{Group, GroupChange, Subscribers, Top},
+    group::{Group, GroupChange},
     read::{Reader, encode_converted},
 };
 use crate::{
@@ -14,7 +14,6 @@ use crate::{
 };
 use hashbrown::HashMap;
 use smallvec::SmallVec;
-use std::ops::ControlFlow;
 use tidegate_wire::model::{Order, Row, Value, key::encode_cell};
 
 /// Why a binding, or a whole pipeline, cannot go on.
@@ -239,8 +238,7 @@ impl Nested {
         let place = &shape.places()[number];
         let groups = &mut self.places[number];
         let is_new = !groups.contains_key(key);
-        let group =
-            groups.entry(key.clone()).or_insert_with(|| Group { subscribers: Subscribers::None, top: None });
+        let group = groups.entry(key.clone()).or_insert_with(Group::new);
 
         // Net the counts per binding; a parent row that only changed its content asks for what it already had.
         let mut entering: SmallVec<[BindingId; 1]> = SmallVec::new();
@@ -257,32 +255,18 @@ impl Nested {
         // What it showed, for those who leave.
         let mut shown_before: Vec<Row> = Vec::new();
         if !leaving.is_empty() && !is_new {
-            match &group.top {
-                Some(top) => shown_before.extend(top.rows().cloned()),
-                None => {
-                    let read = before.group_rows(place, key, None, |_, row| {
-                        shown_before.push(row.clone());
-                        ControlFlow::Continue(())
-                    });
-                    fault_all(read, leaving.iter().copied(), after.budget, pass)?;
-                }
-            }
+            let read = group.shown(place, key, before);
+            shown_before = fault_all(read, leaving.iter().copied(), after.budget, pass)?.unwrap_or_default();
         }
 
-        let all = || -> SmallVec<[BindingId; 1]> { group.subscribers.iter().collect() };
-        let shown: Vec<GroupChange> = match (&mut group.top, place.limit) {
-            _ if group.subscribers.is_empty() => Vec::new(),
-            (Some(top), Some(limit)) if !changes.is_empty() => {
-                let advanced = top.advance(place, limit, key, changes, after);
-                fault_all(advanced, all(), after.budget, pass)?.unwrap_or_default()
-            }
-            (None, Some(limit)) => {
-                let filled = Top::fill(place, limit, key, after);
-                group.top = Some(fault_all(filled, all(), after.budget, pass)?.unwrap_or_default());
+        let shown: Vec<GroupChange> = if group.subscribers.is_empty() {
+            Vec::new()
+        } else {
+            let advanced = group.advance(place, key, changes, after);
+            fault_all(advanced, group.subscribers.iter(), after.budget, pass)?.unwrap_or_else(|| {
+                entering.clear();
                 Vec::new()
-            }
-            (None, None) => changes.to_vec(),
-            _ => Vec::new(),
+            })
         };
 
         let emit = Emit { place: number, shape: &shape, bindings: &self.bindings };
@@ -294,17 +278,8 @@ impl Nested {
             }
         }
         if !entering.is_empty() {
-            let mut rows: Vec<Row> = Vec::new();
-            match &group.top {
-                Some(top) => rows.extend(top.rows().cloned()),
-                None => {
-                    let read = after.group_rows(place, key, None, |_, row| {
-                        rows.push(row.clone());
-                        ControlFlow::Continue(())
-                    });
-                    fault_all(read, entering.iter().copied(), after.budget, pass)?;
-                }
-            }
+            let read = group.shown(place, key, after);
+            let rows = fault_all(read, entering.iter().copied(), after.budget, pass)?.unwrap_or_default();
             pass.out.reserve(rows.len() * entering.len());
             for &binding in &entering {
                 for row in &rows {

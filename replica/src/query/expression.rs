@@ -153,15 +153,15 @@ enum Operand {
 pub(super) struct ExpressionResolver<'a> {
     pub(super) schema: &'a TableSchema,
     pub(super) parameters: &'a Parameters<'a>,
-    /// Resolves an EXISTS and gives its number.
-    pub(super) on_exists: &'a mut dyn FnMut(&query::Exists, &str) -> Result<usize>,
+    /// Resolves an EXISTS and gives what stands for it.
+    pub(super) on_exists: &'a mut dyn FnMut(&query::Exists, &str) -> Result<Condition>,
 }
 
 impl ExpressionResolver<'_> {
     /// A condition.
     pub(super) fn condition(&mut self, expr: &Expr, path: &str) -> Result<Condition> {
         match expr {
-            Expr::Exists(node) => Ok(Condition::Exists((self.on_exists)(node, &format!("{path}.exists"))?)),
+            Expr::Exists(node) => (self.on_exists)(node, &format!("{path}.exists")),
             Expr::Op(op, args) if matches!(op.as_str(), "and" | "or") => {
                 let mut operands = Vec::with_capacity(args.len());
                 for (index, arg) in args.iter().enumerate() {

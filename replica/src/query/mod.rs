@@ -1,7 +1,9 @@
 //! Queries with names resolved and types checked, and the shapes they share.
 
+mod aggregation;
 pub mod error;
 mod expression;
+mod grouped;
 mod layout;
 pub mod nest;
 pub mod output;

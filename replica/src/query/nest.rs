@@ -78,8 +78,16 @@ fn node(output: &Output, groups: &[Groups<'_>], place: usize, row: &Row) -> Json
             child_layout.on.iter().map(|&(parent, _)| row.cell(columns[parent]).to_value()).collect();
         let rows = groups[child].get(&correlation(&parent)).map_or(&[][..], Vec::as_slice);
         let mut nodes = rows.iter().map(|(_, row)| node(output, groups, child, row));
-        let value =
-            if child_layout.one { nodes.next().unwrap_or(Json::Null) } else { Json::Array(nodes.collect()) };
+        let value = match &child_layout.value {
+            Some(value) => rows.first().map_or_else(
+                || value.or.clone(),
+                |(_, row)| {
+                    row.cell(output.tables[child_layout.table].columns[child_layout.columns[0]]).to_json()
+                },
+            ),
+            None if child_layout.one => nodes.next().unwrap_or(Json::Null),
+            None => Json::Array(nodes.collect()),
+        };
         let name = child_layout.name.clone().expect("a child place has a name");
         object.insert(name, value);
     }

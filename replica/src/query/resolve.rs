@@ -2,13 +2,15 @@
 //! conditions lifted.
 
 use super::{
-    Output, QueryError, QueryErrorKind,
+    Output, QueryError, QueryErrorKind, aggregation,
     expression::{ExpressionResolver, Parameters, lifted_equality},
+    grouped,
     layout::build_output,
-    shape::{Access, Body, Correlation, Exists, Filter, GroupColumn, Place, Shape, Source, Start},
+    resolve_select,
+    shape::{Access, Body, Correlation, Exists, Filter, GroupColumn, Place, Shape, Source, Start, TotalOf},
 };
 use crate::{
-    expr::Condition,
+    expr::{Condition, Scalar},
     store::{IndexSpec, Snapshot, TableId},
 };
 use std::sync::Arc;
@@ -42,14 +44,18 @@ type Result<T> = std::result::Result<T, QueryError>;
 /// # Errors
 /// With the kind and the place of the fault.
 pub fn resolve(query: &Query, snapshot: &Snapshot, parameters: &Parameters<'_>) -> Result<Resolved> {
-    let mut resolver =
-        Resolver { snapshot, parameters, slots: Vec::new(), places: Vec::new(), shown: Vec::new() };
+    if let Some(grouping) = &query.grouping {
+        return resolve_select(&grouped::select(query, grouping, snapshot, parameters)?, snapshot);
+    }
+    let mut resolver = Resolver::new(snapshot, parameters, ExistsAs::Probe);
     resolver.place(query, None, "query")?;
     let Resolver { slots, mut places, shown, .. } = resolver;
     let (layout, tables) = build_output(snapshot, &places, &shown);
     for (place, layout) in places.iter_mut().zip(&layout.places) {
         // A row travels whole wherever it stands, so what one place shows matters at all of its table's places.
-        place.used.extend(&tables[layout.table].columns);
+        if place.total.is_none() {
+            place.used.extend(&tables[layout.table].columns);
+        }
         place.used.sort_unstable();
         place.used.dedup();
     }
@@ -83,16 +89,30 @@ pub(super) fn column(schema: &TableSchema, name: &str, path: &str) -> Result<usi
     }
 }
 
-struct Resolver<'a> {
+/// What stands for an EXISTS in a condition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ExistsAs {
+    /// Its number, to be answered by a look-up.
+    Probe,
+    /// A boolean column; they follow the table's own in their order.
+    Column,
+}
+
+pub(super) struct Resolver<'a> {
     snapshot: &'a Snapshot,
     parameters: &'a Parameters<'a>,
-    slots: Vec<(ColumnType, Value)>,
+    exists_as: ExistsAs,
+    pub(super) slots: Vec<(ColumnType, Value)>,
     places: Vec<Place>,
     shown: Vec<Shown>,
 }
 
-impl Resolver<'_> {
-    fn table(&self, name: &str, path: &str) -> Result<(TableId, Arc<TableSchema>)> {
+impl<'a> Resolver<'a> {
+    pub(super) fn new(snapshot: &'a Snapshot, parameters: &'a Parameters<'a>, exists_as: ExistsAs) -> Self {
+        Self { snapshot, parameters, exists_as, slots: Vec::new(), places: Vec::new(), shown: Vec::new() }
+    }
+
+    pub(super) fn table(&self, name: &str, path: &str) -> Result<(TableId, Arc<TableSchema>)> {
         let found = self.snapshot.table_id(name).and_then(|id| Some((id, self.snapshot.table(id)?)));
         match found {
             Some((id, relation)) => Ok((id, Arc::clone(relation.schema()))),
@@ -126,21 +146,21 @@ impl Resolver<'_> {
                 });
             }
         }
-        let mut conjuncts = Vec::new();
-        if let Some(filter) = &query.filter {
-            flatten_and(filter, format!("{path}.where"), &mut conjuncts);
-        }
-        let mut rest = Vec::new();
-        for (expr, expr_path) in conjuncts {
-            match lifted_equality(expr, &schema, self.parameters, &expr_path)? {
-                Some((column, value)) => {
-                    let ty = schema.columns[column].ty;
-                    group.push(GroupColumn { column, ty, source: Source::Slot(self.slots.len()) });
-                    self.slots.push((ty, value));
+        let total = match parent.and_then(|(_, related)| related.aggregate.as_ref()) {
+            Some(aggregation) => {
+                if let Some((_, own)) = on.iter().find(|(_, own)| schema.columns[*own].ty == ColumnType::Json)
+                {
+                    let name = &schema.columns[*own].name;
+                    let problem = format_args!("\"on\" of an aggregate cannot have {name}, which is json");
+                    return fail(QueryErrorKind::BadQuery, path, problem);
                 }
-                None => rest.push((expr, expr_path)),
+                let aggregate = aggregation::aggregate(aggregation, &schema, path)?;
+                Some(TotalOf { aggregate, on: on.iter().map(|&(_, own)| own).collect() })
             }
-        }
+            None => None,
+        };
+        let (lifted, rest) = self.lifted(query, &schema, path)?;
+        group.extend(lifted);
         let order = full_order(query, &schema, path)?;
         let filter = self.filter(query, &rest, table, &schema, &order, path)?;
         let one = parent.is_some_and(|(_, related)| related.one);
@@ -154,6 +174,7 @@ impl Resolver<'_> {
                 .iter()
                 .map(|name| column(&schema, name, &format!("{path}.select")))
                 .collect::<Result<Vec<_>>>()?,
+            None if total.is_some() => Vec::new(),
             None => (0..schema.shown().len()).collect(),
         };
         for related in &query.related {
@@ -171,6 +192,9 @@ impl Resolver<'_> {
         reorder_to_primary(&mut group, &schema);
         let (access, limit) = choose_access(table, &schema, &group, &order, limit);
         let mut used: Vec<usize> = select.clone();
+        for argument in total.iter().flat_map(|total| &total.aggregate.arguments) {
+            argument.scalar.columns(&mut used);
+        }
         used.extend(order.iter().map(|(column, _)| column));
         used.extend(group.iter().map(|column| column.column));
         filter_columns(&filter, &mut used);
@@ -184,6 +208,7 @@ impl Resolver<'_> {
             limit,
             access,
             used,
+            total,
         });
         self.shown.push(Shown { name: parent.map(|(_, related)| related.name.clone()), one, select, on });
         for (number, related) in query.related.iter().enumerate() {
@@ -194,6 +219,32 @@ impl Resolver<'_> {
             self.places[index].used.extend(columns);
         }
         Ok(())
+    }
+
+    /// The equalities of a query's condition that become slots, and the other operands of its outermost `and`.
+    #[expect(clippy::type_complexity, reason = "two lists, taken apart at once")]
+    pub(super) fn lifted<'q>(
+        &mut self,
+        query: &'q Query,
+        schema: &TableSchema,
+        path: &str,
+    ) -> Result<(Vec<GroupColumn>, Vec<(&'q Expr, String)>)> {
+        let mut conjuncts = Vec::new();
+        if let Some(filter) = &query.filter {
+            flatten_and(filter, format!("{path}.where"), &mut conjuncts);
+        }
+        let (mut lifted, mut rest) = (Vec::new(), Vec::new());
+        for (expr, expr_path) in conjuncts {
+            match lifted_equality(expr, schema, self.parameters, &expr_path)? {
+                Some((column, value)) => {
+                    let ty = schema.columns[column].ty;
+                    lifted.push(GroupColumn { column, ty, source: Source::Slot(self.slots.len()) });
+                    self.slots.push((ty, value));
+                }
+                None => rest.push((expr, expr_path)),
+            }
+        }
+        Ok((lifted, rest))
     }
 
     fn place_schema(&self, place: usize) -> Arc<TableSchema> {
@@ -229,7 +280,7 @@ impl Resolver<'_> {
             .collect()
     }
 
-    fn filter(
+    pub(super) fn filter(
         &self,
         query: &Query,
         conjuncts: &[(&Expr, String)],
@@ -244,7 +295,11 @@ impl Resolver<'_> {
             let mut on_exists = |node: &query::Exists, path: &str| {
                 let resolved = self.exists(node, table, schema, path)?;
                 exists.push(resolved);
-                Ok(exists.len() - 1)
+                let number = exists.len() - 1;
+                Ok(match self.exists_as {
+                    ExistsAs::Probe => Condition::Exists(number),
+                    ExistsAs::Column => Condition::Truth(Scalar::Column(schema.columns.len() + number)),
+                })
             };
             let mut resolver =
                 ExpressionResolver { schema, parameters: self.parameters, on_exists: &mut on_exists };
@@ -263,7 +318,7 @@ impl Resolver<'_> {
         Ok(Filter { condition, exists, start })
     }
 
-    fn start(
+    pub(super) fn start(
         &self,
         start: &query::Start,
         schema: &TableSchema,
@@ -271,7 +326,7 @@ impl Resolver<'_> {
         path: &str,
     ) -> Result<Start> {
         let prefix = order.get(..start.values.len()).unwrap_or(&[]);
-        let mut key = Vec::new();
+        let (mut values, mut key) = (Vec::new(), Vec::new());
         for &(column, order) in prefix {
             let name = &schema.columns[column].name;
             let Some(json) = start.values.get(name) else {
@@ -288,6 +343,7 @@ impl Resolver<'_> {
                 }
             };
             encode_cell(value.as_ref(), order, &mut key);
+            values.push(value);
         }
         if prefix.len() != start.values.len() {
             for name in start.values.keys() {
@@ -295,7 +351,7 @@ impl Resolver<'_> {
             }
             return fail(QueryErrorKind::BadQuery, path, "a start has values for order columns only");
         }
-        Ok(Start { columns: prefix.to_vec(), key, inclusive: start.inclusive })
+        Ok(Start { columns: prefix.to_vec(), values, key, inclusive: start.inclusive })
     }
 
     fn exists(
@@ -365,7 +421,7 @@ fn flatten_and<'q>(expr: &'q Expr, path: String, out: &mut Vec<(&'q Expr, String
 }
 
 /// `order_by` without repeated columns, then the primary key's columns that are not in it.
-fn full_order(query: &Query, schema: &TableSchema, path: &str) -> Result<Vec<(usize, Order)>> {
+pub(super) fn full_order(query: &Query, schema: &TableSchema, path: &str) -> Result<Vec<(usize, Order)>> {
     let mut order: Vec<(usize, Order)> = Vec::new();
     for (index, term) in query.order_by.iter().enumerate() {
         let column = column(schema, &term.column, &format!("{path}.order_by[{index}]"))?;

@@ -81,6 +81,7 @@ fn layout(select: &Select, plan: &Plan, types: &[ColumnType]) -> Layout {
             on: Vec::new(),
             order,
             one: false,
+            value: None,
         }],
     }
 }

@@ -3,6 +3,7 @@
 
 use super::Output;
 use crate::{
+    algebra::Aggregate,
     expr::Condition,
     plan::{Plan, unit::units},
     store::{IndexSpec, TableId},
@@ -54,6 +55,18 @@ pub struct Place {
     pub access: Access,
     /// The columns that matter: a change in which none of them differs is nothing to this place.
     pub used: Vec<usize>,
+    /// What is shown of the rows in their stead.
+    pub total: Option<TotalOf>,
+}
+
+/// A value that stands for a place's rows under a key. It travels as a row of its own: the correlation columns, which are
+/// its key, then the value. There is none where the value is what the layout says to show without one.
+#[derive(Clone, Debug)]
+pub struct TotalOf {
+    /// What is computed of the rows.
+    pub aggregate: Aggregate,
+    /// The place's columns that correlate with the parent's, in the order of the query's pairs.
+    pub on: Vec<usize>,
 }
 
 impl Place {
@@ -140,6 +153,8 @@ pub struct Correlation {
 pub struct Start {
     /// The order columns that the cursor has values for.
     pub columns: Vec<(usize, Order)>,
+    /// Their values.
+    pub values: Vec<Value>,
     /// Their encoded values.
     pub key: Vec<u8>,
     /// Whether equal rows pass.

@@ -169,34 +169,9 @@ fn argument(
     operand: Operand,
     place: Place,
 ) -> Result<(Typed, Type)> {
-    let refused = |ty: Type| place.mismatch(format_args!("{name} does not take {ty}"));
-    let known = operand.ty();
     let typed = operand.settle();
-    let (int8, numeric) = (Type::Column(ColumnType::Int8), Type::Column(ColumnType::Numeric));
-    let result = match function {
-        AggregateFunction::Count => int8,
-        AggregateFunction::Sum => match known {
-            Some(Type::Int4) => int8,
-            Some(ty) if ty == int8 || ty == numeric => numeric,
-            Some(Type::Column(ColumnType::Float8)) => typed.ty,
-            _ => return refused(typed.ty),
-        },
-        AggregateFunction::Average
-        | AggregateFunction::StddevPop
-        | AggregateFunction::StddevSample
-        | AggregateFunction::VariancePop
-        | AggregateFunction::VarianceSample => match known {
-            Some(ty) if ty == Type::Int4 || ty == int8 || ty == numeric => numeric,
-            Some(Type::Column(ColumnType::Float8)) => typed.ty,
-            _ => return refused(typed.ty),
-        },
-        AggregateFunction::Min | AggregateFunction::Max => match typed.ty {
-            Type::Column(ColumnType::Bool | ColumnType::Json) | Type::Interval => return refused(typed.ty),
-            ty => ty,
-        },
-        AggregateFunction::BoolAnd | AggregateFunction::BoolOr => BOOL,
-        AggregateFunction::StringAgg => Type::Column(ColumnType::Text),
-        AggregateFunction::JsonAgg => Type::Column(ColumnType::Json),
-    };
-    Ok((typed, result))
+    match function.result_type(typed.ty) {
+        Some(result) => Ok((typed, result)),
+        None => place.mismatch(format_args!("{name} does not take {}", typed.ty)),
+    }
 }

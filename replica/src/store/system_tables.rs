@@ -13,14 +13,10 @@ pub const CLIENT_MUTATIONS_NAME: &str = "tidegate_client_mutations";
 /// Its schema: `(client_id text primary key, last_mutation_id int8)`.
 #[must_use]
 pub fn client_mutations_schema() -> TableSchema {
-    let column = |name: &str, ty| ColumnSchema {
-        name: name.to_owned(),
-        ty,
-        nullable: false,
-        default: None,
-        precision: None,
-    };
-    let columns = vec![column("client_id", ColumnType::Text), column("last_mutation_id", ColumnType::Int8)];
+    let columns = vec![
+        ColumnSchema::plain("client_id", ColumnType::Text, false),
+        ColumnSchema::plain("last_mutation_id", ColumnType::Int8, false),
+    ];
     TableSchema::plain(CLIENT_MUTATIONS_NAME, columns, vec![0])
 }
 

@@ -95,6 +95,7 @@ pub(crate) fn output() -> Arc<Output> {
         on: vec![],
         order: vec![],
         one: false,
+        value: None,
     };
     let from = OutputTable { columns: vec![0, 1], key: vec![0] };
     Arc::new(Output {

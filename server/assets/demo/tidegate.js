@@ -384,9 +384,14 @@ export function buildRows({ tables, places, rows }) {
     const result = { [KEY]: row.key };
     for (const column of place.columns) result[columns[column].name] = row.cells[column];
     for (const child of children[i]) {
-      const { as, on, one } = places[child];
+      const { as, on, one, value } = places[child];
       const tie = tieOf(row, columns, on, 0);
-      const found = ((tie !== null && groups[child].get(tie)) || []).map((r) => build(child, r));
+      const rows = (tie !== null && groups[child].get(tie)) || [];
+      if (value) {
+        result[as] = rows.length > 0 ? rows[0].cells[places[child].columns[0]] : value.or;
+        continue;
+      }
+      const found = rows.map((r) => build(child, r));
       result[as] = one ? (found[0] ?? null) : found;
     }
     return result;

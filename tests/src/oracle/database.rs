@@ -87,7 +87,7 @@ impl Table {
 
 /// A primary key's cells. Equal by the order of values: −0 and 0 are one key, and so are `1.5` and `1.50`.
 #[derive(Clone, Debug)]
-pub(super) struct Key(Vec<Cell>);
+pub(super) struct Key(pub(super) Vec<Cell>);
 
 impl Ord for Key {
     fn cmp(&self, other: &Self) -> Ordering {

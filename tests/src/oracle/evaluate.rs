@@ -35,13 +35,23 @@ impl Database {
         if args.keys().any(|name| name.starts_with("auth.")) {
             return Err(QueryError::new("forbidden", "a client cannot supply auth.*"));
         }
-        let place = Resolver { database: self, args: &args, claims: &claims }.place(query)?;
+        let resolver = Resolver { database: self, args: &args, claims: &claims };
+        if let Value::Object(fields) = query
+            && fields.contains_key("group_by")
+        {
+            return resolver.groups(fields);
+        }
+        let place = resolver.place(query)?;
         let rows = self.rows_of(&place, None)?;
         rows.into_iter().map(|row| self.show(&place, row)).collect::<Result<_, _>>().map(Value::Array)
     }
 
     /// A place's rows in their order; under a parent, those that match it.
-    fn rows_of(&self, place: &Place, parent: Option<Parent<'_>>) -> Result<Vec<&[Cell]>, QueryError> {
+    pub(super) fn rows_of(
+        &self,
+        place: &Place,
+        parent: Option<Parent<'_>>,
+    ) -> Result<Vec<&[Cell]>, QueryError> {
         let mut rows = Vec::new();
         for row in self.tables[place.table].rows.values() {
             if self.stands(place, parent, row)? {
@@ -93,6 +103,10 @@ impl Database {
             place.columns.iter().map(|index| (columns[*index].name.clone(), row[*index].show())).collect();
         for related in &place.related {
             let children = self.rows_of(&related.place, Some(Parent { row, on: &related.on }))?;
+            if let Some(aggregate) = &related.aggregate {
+                shown.insert(related.name.clone(), aggregate.value(&children)?.show());
+                continue;
+            }
             let mut children = children.into_iter().map(|child| self.show(&related.place, child));
             let value = if related.one {
                 children.next().transpose()?.unwrap_or(Value::Null)
@@ -162,7 +176,7 @@ impl Database {
 
 /// The row above, and the columns to agree on.
 #[derive(Clone, Copy)]
-struct Parent<'a> {
+pub(super) struct Parent<'a> {
     row: &'a [Cell],
     on: &'a [(usize, usize)],
 }

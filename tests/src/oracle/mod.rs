@@ -13,6 +13,7 @@
 //!   arguments, left to right, also when one is NULL;
 //! * `exists` stops at the first row that passes, unless its query has a `start` or a `limit`.
 
+mod aggregate;
 mod calendar;
 mod cell;
 mod compare;

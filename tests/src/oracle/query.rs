@@ -1,5 +1,6 @@
 //! A query with its names resolved and its types checked: what `evaluate` walks.
 
+use super::aggregate::Aggregate;
 use super::cell::Cell;
 use super::database::Database;
 use super::expression::{Expression, Resolver};
@@ -41,6 +42,8 @@ pub(super) struct Related {
     /// Pairs of the parent's and the child's column.
     pub(super) on: Vec<(usize, usize)>,
     pub(super) place: Place,
+    /// What is shown of the rows instead of them.
+    pub(super) aggregate: Option<Aggregate>,
 }
 
 impl Resolver<'_> {
@@ -112,7 +115,7 @@ impl Resolver<'_> {
 
     fn related(&self, table: usize, item: &Value) -> Result<Related, QueryError> {
         let fields = object(item, "a relation")?;
-        known(fields, &["as", "on", "query", "one"])?;
+        known(fields, &["as", "on", "query", "one", "aggregate"])?;
         let name = text(fields.get("as"), "as")?.to_owned();
         let one = match fields.get("one") {
             None => false,
@@ -121,7 +124,14 @@ impl Resolver<'_> {
         let query = fields.get("query").ok_or_else(|| QueryError::bad_query("a relation has a query"))?;
         let place = self.place(query)?;
         let on = self.pairs(table, place.table, fields.get("on"))?;
-        Ok(Related { name, one, on, place })
+        let aggregate = match fields.get("aggregate") {
+            None => None,
+            Some(_) if fields.contains_key("one") || query["select"] != Value::Null => {
+                return Err(QueryError::bad_query("an aggregate shows a value alone"));
+            }
+            Some(aggregate) => Some(self.aggregate(place.table, aggregate, &["op", "col"])?),
+        };
+        Ok(Related { name, one, on, place, aggregate })
     }
 
     fn order(&self, table: usize, items: Option<&Value>) -> Result<Vec<OrderItem>, QueryError> {

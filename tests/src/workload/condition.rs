@@ -127,7 +127,7 @@ impl<'a> Maker<'a> {
         COMPARISONS.choose(self.rng).copied().unwrap_or("=")
     }
 
-    fn any_column(&mut self, table: usize) -> &'a Column {
+    pub(super) fn any_column(&mut self, table: usize) -> &'a Column {
         let schema = self.schema;
         schema.tables[table].columns.choose(self.rng).expect("a table has columns")
     }

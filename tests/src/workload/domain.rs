@@ -59,6 +59,11 @@ impl Domain {
         matches!(self, Domain::Id { .. } | Domain::Count)
     }
 
+    /// Whether its values are numbers.
+    pub(super) fn is_number(self) -> bool {
+        matches!(self.type_name(), "int8" | "float8" | "numeric")
+    }
+
     /// Whether values have an order that queries may use.
     pub(super) fn is_ordered(self) -> bool {
         self != Domain::Document

@@ -2,7 +2,7 @@
 
 use super::change::Model;
 use super::domain::Domain;
-use super::schema::{Schema, Table};
+use super::schema::{Column, Schema, Table};
 use rand::Rng;
 use rand::seq::{IndexedRandom, SliceRandom};
 use rand_chacha::ChaCha8Rng;
@@ -44,7 +44,7 @@ impl Template {
     pub(super) fn generate(schema: &Schema, rng: &mut ChaCha8Rng) -> Template {
         let table = rng.random_range(0..schema.tables.len());
         let mut maker = Maker { schema, rng, holes: Vec::new() };
-        let query = maker.query(table, 3, true);
+        let query = if maker.chance(0.15) { maker.groups(table) } else { maker.query(table, 3, true) };
         Template { query, holes: maker.holes }
     }
 
@@ -183,11 +183,89 @@ impl<'a> Maker<'a> {
         let mut related =
             json!({"as": format!("r{index}"), "on": on, "query": self.query(child, depth, false)});
         if self.chance(0.25) {
+            let query = related["query"].as_object_mut().expect("a query");
+            query.remove("select");
+            query.remove("related");
+            related["aggregate"] = self.aggregate(child);
+            return Some(related);
+        }
+        if self.chance(0.25) {
             related["one"] = json!(true);
         } else if self.chance(0.1) {
             related["one"] = json!(false);
         }
         Some(related)
+    }
+
+    /// An aggregate over the table's rows.
+    fn aggregate(&mut self, table: usize) -> Value {
+        if self.chance(0.3) {
+            return json!({"op": "count"});
+        }
+        let column = self.any_column(table);
+        let op = match column.domain {
+            Domain::Document | Domain::Flag => "count",
+            domain if domain.is_number() => ["sum", "avg", "min", "max"].choose(self.rng).unwrap_or(&"sum"),
+            _ => ["count", "min", "max"].choose(self.rng).unwrap_or(&"min"),
+        };
+        json!({"op": op, "col": column.name})
+    }
+
+    /// A query that shows groups of the table's rows.
+    fn groups(&mut self, table: usize) -> Value {
+        let mut query = json!({"table": self.table(table).name});
+        if self.chance(0.7) {
+            query["where"] = self.condition(table, 3, 2);
+        }
+        let mut columns: Vec<&Column> = self.table(table).columns.iter().collect();
+        columns.shuffle(self.rng);
+        columns.truncate(self.rng.random_range(0..=2));
+        let mut shown: Vec<(String, Domain)> =
+            columns.iter().map(|column| (column.name.clone(), column.domain)).collect();
+        query["group_by"] = columns.iter().map(|column| json!(column.name)).collect();
+        let least = usize::from(shown.is_empty());
+        let mut aggregates = Vec::new();
+        for index in 0..self.rng.random_range(least..=3) {
+            let mut aggregate = self.aggregate(table);
+            let name = format!("a{index}");
+            aggregate["as"] = json!(name);
+            // For a cursor: counts are whole numbers, sums and averages are left out of it.
+            let column = aggregate["col"].as_str().and_then(|name| self.table(table).column(name));
+            let domain = match (aggregate["op"].as_str(), column) {
+                (Some("min" | "max"), Some(column)) => column.domain,
+                (Some("count"), _) => Domain::Count,
+                _ => Domain::Document,
+            };
+            shown.push((name, domain));
+            aggregates.push(aggregate);
+        }
+        if !aggregates.is_empty() || self.chance(0.3) {
+            query["aggregates"] = json!(aggregates);
+        }
+        if self.chance(0.3) {
+            let mut names: Vec<&str> = shown.iter().map(|(name, _)| name.as_str()).collect();
+            names.shuffle(self.rng);
+            names.truncate(self.rng.random_range(1..=names.len()));
+            query["select"] = json!(names);
+        }
+        let mut order: Vec<&(String, Domain)> =
+            shown.iter().filter(|(_, domain)| domain.is_ordered()).collect();
+        order.shuffle(self.rng);
+        order.truncate(self.rng.random_range(0..=2));
+        if !order.is_empty() {
+            let terms = order.iter().map(|(name, _)| self.term(name)).collect();
+            query["order_by"] = Value::Array(terms);
+            if self.chance(0.3) {
+                let (name, domain) = order[0];
+                let value = self.hole(Content::Plain(*domain));
+                query["start"] =
+                    json!({ if self.chance(0.6) { "after" } else { "at" }: {name.clone(): value} });
+            }
+        }
+        if self.chance(0.3) {
+            query["limit"] = json!([1, 2, 5, 0].choose(self.rng).unwrap_or(&1));
+        }
+        query
     }
 
     /// A table that correlates with this one, itself perhaps, and the pairs of columns.
@@ -227,14 +305,19 @@ impl<'a> Maker<'a> {
         columns.truncate(count);
         let mut order = Vec::new();
         for column in columns {
-            let direction = if self.chance(0.5) { "asc" } else { "desc" };
-            order.push(match self.rng.random_range(0..4) {
-                0 => json!([column.name, direction, "nulls first"]),
-                1 => json!([column.name, direction, "nulls last"]),
-                _ => json!([column.name, direction]),
-            });
+            order.push(self.term(&column.name));
         }
         order
+    }
+
+    /// A term of `order_by`.
+    fn term(&mut self, column: &str) -> Value {
+        let direction = if self.chance(0.5) { "asc" } else { "desc" };
+        match self.rng.random_range(0..4) {
+            0 => json!([column, direction, "nulls first"]),
+            1 => json!([column, direction, "nulls last"]),
+            _ => json!([column, direction]),
+        }
     }
 
     fn start(&mut self, table: usize, order: &[Value]) -> Value {

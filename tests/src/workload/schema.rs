@@ -34,6 +34,11 @@ impl Table {
             .map(|(_, column)| column)
     }
 
+    /// The column of a name.
+    pub(super) fn column(&self, name: &str) -> Option<&Column> {
+        self.columns.iter().find(|column| column.name == name)
+    }
+
     /// How many keys there are to draw from.
     pub(super) fn keys(&self) -> usize {
         self.key.iter().map(|index| self.columns[*index].domain.count()).product()

@@ -140,7 +140,9 @@ fn simpler_queries(value: &Value) -> Vec<Value> {
     let mut found = Vec::new();
     match value {
         Value::Object(fields) => {
-            for name in ["related", "where", "select", "start", "limit", "order_by", "one"] {
+            for name in
+                ["related", "where", "select", "start", "limit", "order_by", "one", "aggregate", "aggregates"]
+            {
                 // Without its `order_by` a `start` may have the wrong columns; then the query is invalid, and `fails`
                 // says no.
                 if fields.contains_key(name) {

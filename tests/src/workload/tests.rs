@@ -100,9 +100,11 @@ fn queries_run_and_commits_are_refused_only_on_purpose() {
         ["bad_message", "conflict", "type_mismatch", "unknown_column", "unknown_table"]
     );
     assert!(with_rows * 2 > queries, "most queries show something");
-    let ops = "and or not = <> < <= > >= in like ilike between + - * / % lower upper length abs coalesce";
+    let ops = "and or not = <> < <= > >= in like ilike between + - * / % lower upper length abs coalesce \
+               count sum avg min max";
     let wanted = ops.split(' ').chain(["is null", "is distinct from"]).map(|op| format!("op {op}"));
-    let clauses = "exists related where select order_by start after at one param table";
+    let clauses =
+        "exists related where select order_by start after at one param table aggregate group_by aggregates";
     let wanted = wanted.chain(clauses.split(' ').map(str::to_owned));
     let wanted = wanted.chain(["limit 0", "limit 1", "limit 2", "limit 5"].map(str::to_owned));
     let wanted = wanted.chain(["not", "or", "and", "exists"].map(|within| format!("exists in {within}")));

@@ -4,7 +4,7 @@ use serde_json::{Map, Value as Json};
 use std::{collections::HashMap, sync::Arc, time::Duration};
 use tidegate_replica::{
     pipeline::{Budget, Pipeline},
-    query::{Parameters, Resolved, Shape, nest::nest, resolve},
+    query::{Parameters, Resolved, Shape, nest::nest, resolve, shape::Body},
     store::{Delta, Snapshot, SnapshotEditor, key::row_key},
     worker::{BindingId, Change},
 };
@@ -68,6 +68,9 @@ pub(crate) struct Engine {
     pub(crate) snapshot: Arc<Snapshot>,
     pipelines: HashMap<String, Pipeline>,
     folded: HashMap<BindingId, (String, Folded)>,
+    /// Selects' bindings by shape and slot values, with how many ask for each: their pipelines have one for a tuple of
+    /// values, as the replica's registry sees to it.
+    shared: HashMap<(String, Vec<u8>), (BindingId, usize)>,
     next_binding: u64,
 }
 
@@ -80,7 +83,13 @@ impl Engine {
             editor.create_table(table);
         }
         let snapshot = Arc::clone(&editor.finish(tidegate_wire::model::Cv(1)).to);
-        Self { snapshot, pipelines: HashMap::new(), folded: HashMap::new(), next_binding: 0 }
+        Self {
+            snapshot,
+            pipelines: HashMap::new(),
+            folded: HashMap::new(),
+            shared: HashMap::new(),
+            next_binding: 0,
+        }
     }
 
     /// Applies a commit that is known to be valid; returns its delta without telling the pipelines.
@@ -147,6 +156,12 @@ impl Engine {
 
     /// Adds a live query.
     pub(crate) fn bind(&mut self, resolved: &Resolved) -> BindingId {
+        let values = Row::from_values(&resolved.values).as_bytes().to_vec();
+        let shared = (resolved.shape.key.clone(), values);
+        if let Some((binding, asked)) = self.shared.get_mut(&shared) {
+            *asked += 1;
+            return *binding;
+        }
         let mut editor = SnapshotEditor::new(Arc::clone(&self.snapshot));
         for spec in resolved.shape.indexes() {
             let table = editor.snapshot().table(spec.table).expect("a table");
@@ -171,6 +186,9 @@ impl Engine {
         let mut folded = Folded::default();
         folded.fold(pipeline.shape(), &out.iter().collect::<Vec<_>>());
         self.folded.insert(binding, (key, folded));
+        if matches!(resolved.shape.body, Body::Flat(_)) {
+            self.shared.insert(shared, (binding, 1));
+        }
         binding
     }
 
@@ -188,6 +206,13 @@ impl Engine {
 
     /// Removes a live query; a pipeline without bindings must hold nothing.
     pub(crate) fn unbind(&mut self, binding: BindingId) {
+        if let Some((_, asked)) = self.shared.values_mut().find(|(shared, _)| *shared == binding) {
+            *asked -= 1;
+            if *asked > 0 {
+                return;
+            }
+            self.shared.retain(|_, (shared, _)| *shared != binding);
+        }
         let (key, _) = self.folded.remove(&binding).expect("a live binding");
         let pipeline = self.pipelines.get_mut(&key).expect("its pipeline");
         pipeline.unbind(binding, &self.snapshot, &budget());
@@ -195,6 +220,18 @@ impl Engine {
             assert_eq!(pipeline.groups(), 0, "a pipeline without bindings holds nothing");
             self.pipelines.remove(&key);
         }
+    }
+
+    /// The rows that a live query's result consists of, as they are held.
+    pub(crate) fn raw(&self, binding: BindingId) -> String {
+        let mut rows: Vec<String> = self.folded[&binding]
+            .1
+            .rows
+            .values()
+            .map(|(places, row)| format!("{places:?} {row:?}"))
+            .collect();
+        rows.sort();
+        rows.join("\n")
     }
 
     /// A live query's result.

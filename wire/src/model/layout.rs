@@ -3,6 +3,7 @@
 
 use super::{ColumnType, Direction, Fingerprint, Nulls, Order};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value as Json;
 
 /// Named in the fingerprint; changes when the comparison rules do, so that no client continues rows under others.
 const COMPARISON_RULES: &str = "postgresql-c.utf8-1";
@@ -68,6 +69,16 @@ pub struct PlaceLayout {
     pub order: Vec<OrderColumn>,
     /// Whether the place shows one row or null rather than a list.
     pub one: bool,
+    /// A place that shows a value: its row's one column, rather than the row.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<PlaceValue>,
+}
+
+/// How a place shows a value instead of a row.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlaceValue {
+    /// The value, in its JSON form, where the place has no row.
+    pub or: Json,
 }
 
 /// Tables and places of a query's result.

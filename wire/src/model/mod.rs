@@ -22,7 +22,7 @@ pub use given::{Given, GivenRow};
 pub use ids::{Cv, Epoch, Fingerprint, PlaceMask, Seq, SubId};
 pub use json::json_fault;
 pub use key::{Direction, Nulls, Order};
-pub use layout::{Layout, OrderColumn, PlaceLayout, TableLayout};
+pub use layout::{Layout, OrderColumn, PlaceLayout, PlaceValue, TableLayout};
 pub use numeric::Numeric;
 pub use op_kind::OpKind;
 pub use row::Row;

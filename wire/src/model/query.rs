@@ -25,6 +25,41 @@ pub struct Query {
     pub start: Option<Start>,
     /// Child queries.
     pub related: Vec<Related>,
+    /// Groups of the rows are shown instead of the rows; the outermost query's alone.
+    pub grouping: Option<Grouping>,
+}
+
+/// What groups of rows show; `select`, `order_by` and `start` then speak of these columns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Grouping {
+    /// The columns whose equal values make a group; none for one group of all rows.
+    pub columns: Vec<String>,
+    /// What is computed of each group, with its name. No name is that of another or of a column above.
+    pub aggregates: Vec<(String, Aggregation)>,
+}
+
+/// A value computed of many rows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Aggregation {
+    /// Which.
+    pub function: AggregationFunction,
+    /// The column whose values it takes; `None` counts rows.
+    pub column: Option<String>,
+}
+
+/// The aggregates of queries in JSON.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AggregationFunction {
+    /// How many rows, or values that are not NULL.
+    Count,
+    /// The sum.
+    Sum,
+    /// The mean.
+    Average,
+    /// The least value.
+    Min,
+    /// The greatest value.
+    Max,
 }
 
 /// One term of `order_by`.
@@ -56,6 +91,8 @@ pub struct Related {
     pub on: Vec<(String, String)>,
     /// The child query.
     pub query: Query,
+    /// A value computed of the child rows, which stands in their place.
+    pub aggregate: Option<Aggregation>,
 }
 
 /// An expression.
@@ -173,9 +210,11 @@ impl Parser {
         if self.depth > QUERY_DEPTH_MAX {
             return self.fail(format!("queries nest deeper than the limit of {QUERY_DEPTH_MAX}"));
         }
-        let known = ["table", "where", "select", "order_by", "limit", "start", "related"];
+        let known =
+            ["table", "where", "select", "order_by", "limit", "start", "related", "group_by", "aggregates"];
         let members = self.object(json, "a query", &known)?;
         let query = Query {
+            grouping: self.grouping(members)?,
             table: self.string(members.get("table"), "table")?,
             filter: match members.get("where") {
                 Some(json) => Some(self.at(".where", |p| p.expr(json, 0))?),
@@ -210,15 +249,79 @@ impl Parser {
     }
 
     fn select(&mut self, json: &Json) -> Parsed<Vec<String>> {
-        let columns: Vec<String> = self
-            .array(json, "a select list")?
-            .iter()
-            .map(|j| self.string(Some(j), "select"))
-            .collect::<Parsed<_>>()?;
-        match columns.iter().enumerate().find(|(index, column)| columns[..*index].contains(column)) {
-            Some((_, column)) => self.fail(format!("column {column} is selected twice")),
+        let columns = self.strings(json, "select")?;
+        match twice(&columns) {
+            Some(column) => self.fail(format!("column {column} is selected twice")),
             None => Ok(columns),
         }
+    }
+
+    fn strings(&mut self, json: &Json, what: &str) -> Parsed<Vec<String>> {
+        self.array(json, what)?.iter().map(|item| self.string(Some(item), what)).collect()
+    }
+
+    fn grouping(&mut self, members: &Map<String, Json>) -> Parsed<Option<Grouping>> {
+        let Some(columns) = members.get("group_by") else {
+            return match members.get("aggregates") {
+                None => Ok(None),
+                Some(_) => self.at(".aggregates", |p| {
+                    p.fail("\"aggregates\" needs \"group_by\"; \"group_by\":[] makes one group of all rows")
+                }),
+            };
+        };
+        if self.depth > 1 {
+            return self.at(".group_by", |p| {
+                p.fail("only the outermost query groups; a related query has \"aggregate\" beside it")
+            });
+        }
+        if members.contains_key("related") {
+            return self.at(".related", |p| {
+                p.fail("a group has no related rows; leave \"related\" or \"group_by\" out")
+            });
+        }
+        let columns = self.at(".group_by", |p| p.strings(columns, "group_by"))?;
+        let aggregates = match members.get("aggregates") {
+            None => Vec::new(),
+            Some(json) => self.at(".aggregates", |p| {
+                let items = p.array(json, "\"aggregates\"")?.iter().enumerate();
+                items.map(|(index, item)| p.at(format!("[{index}]"), |p| p.named_aggregation(item))).collect()
+            })?,
+        };
+        let names: Vec<String> =
+            columns.iter().chain(aggregates.iter().map(|(name, _)| name)).cloned().collect();
+        if names.is_empty() {
+            return self.fail("a query that groups shows at least one column or aggregate");
+        }
+        match twice(&names) {
+            Some(name) => self.fail(format!("two columns of a group are named {name}")),
+            None => Ok(Some(Grouping { columns, aggregates })),
+        }
+    }
+
+    fn named_aggregation(&mut self, json: &Json) -> Parsed<(String, Aggregation)> {
+        let members = self.object(json, "an aggregate", &["as", "op", "col"])?;
+        let name = self.string(members.get("as"), "as")?;
+        Ok((name, self.aggregation_of(members)?))
+    }
+
+    fn aggregation_of(&mut self, members: &Map<String, Json>) -> Parsed<Aggregation> {
+        let function = match self.string(members.get("op"), "op")?.to_ascii_lowercase().as_str() {
+            "count" => AggregationFunction::Count,
+            "sum" => AggregationFunction::Sum,
+            "avg" => AggregationFunction::Average,
+            "min" => AggregationFunction::Min,
+            "max" => AggregationFunction::Max,
+            other => {
+                return self.fail(format!(
+                    "unknown aggregate {other}; there are count, sum, avg, min and max (queries in SQL have more)"
+                ));
+            }
+        };
+        let column = match members.get("col") {
+            None if function == AggregationFunction::Count => None,
+            column => Some(self.string(column, "col")?),
+        };
+        Ok(Aggregation { function, column })
     }
 
     fn order_by(&mut self, json: &Json) -> Parsed<Vec<OrderTerm>> {
@@ -274,14 +377,19 @@ impl Parser {
         let mut all: Vec<Related> = Vec::with_capacity(items.len());
         for (index, item) in items.iter().enumerate() {
             let related = self.at(format!("[{index}]"), |p| {
-                let members = p.object(item, "a related query", &["as", "one", "on", "query"])?;
+                let members =
+                    p.object(item, "a related query", &["as", "one", "on", "query", "aggregate"])?;
                 let one = match members.get("one") {
                     None => false,
                     Some(Json::Bool(one)) => *one,
                     Some(_) => return p.fail("\"one\" is true or false"),
                 };
                 let (on, query) = p.correlated(members)?;
-                Ok(Related { name: p.string(members.get("as"), "as")?, one, on, query })
+                let aggregate = match members.get("aggregate") {
+                    None => None,
+                    Some(json) => Some(p.aggregate_of_rows(json, members, &query)?),
+                };
+                Ok(Related { name: p.string(members.get("as"), "as")?, one, on, query, aggregate })
             })?;
             if all.iter().any(|other| other.name == related.name) {
                 return self.fail(format!("two related queries are named \"{}\"", related.name));
@@ -289,6 +397,27 @@ impl Parser {
             all.push(related);
         }
         Ok(all)
+    }
+
+    /// The aggregate of a related query, of whose rows nothing else shows.
+    fn aggregate_of_rows(
+        &mut self,
+        json: &Json,
+        members: &Map<String, Json>,
+        query: &Query,
+    ) -> Parsed<Aggregation> {
+        let shown = [
+            (".one", members.contains_key("one")),
+            (".query.select", query.select.is_some()),
+            (".query.related", !query.related.is_empty()),
+        ];
+        if let Some((place, _)) = shown.into_iter().find(|(_, is_there)| *is_there) {
+            return self.at(place, |p| p.fail("an aggregate shows its value alone; leave this out"));
+        }
+        self.at(".aggregate", |p| {
+            let members = p.object(json, "an aggregate", &["op", "col"])?;
+            p.aggregation_of(members)
+        })
     }
 
     fn correlated(&mut self, members: &Map<String, Json>) -> Parsed<(Vec<(String, String)>, Query)> {
@@ -347,6 +476,11 @@ impl Parser {
     }
 }
 
+/// The first name that occurs a second time.
+fn twice(names: &[String]) -> Option<&String> {
+    names.iter().enumerate().find(|(index, name)| names[..*index].contains(name)).map(|(_, name)| name)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -381,6 +515,49 @@ mod tests {
         let error = parse(json!({"table":"t","order_by":["a"]}));
         assert!(error.path == "query.order_by[0]" && error.message.contains("[\"id\"],"), "{error}");
         assert_eq!(parse(json!({"table":"t","order_by":[["a","up"]]})).path, "query.order_by[0]");
+    }
+
+    #[test]
+    fn aggregates_are_refused_with_their_place() {
+        let refused = |json| Query::from_json(&json).expect_err("refused");
+        let related = |related: Json| {
+            let mut whole =
+                json!({"as":"n","on":[["id","t"]],"query":{"table":"u"},"aggregate":{"op":"count"}});
+            whole.as_object_mut().expect("an object").extend(related.as_object().expect("an object").clone());
+            json!({"table":"t","related":[whole]})
+        };
+        assert!(Query::from_json(&related(json!({}))).is_ok());
+        for (own, place, words) in [
+            (json!({"aggregate":{"op":"median","col":"x"}}), "aggregate", "unknown aggregate median"),
+            (json!({"aggregate":{"op":"sum"}}), "aggregate", "\"col\""),
+            (json!({"aggregate":{"op":"count","of":"x"}}), "aggregate", "\"of\""),
+            (json!({"one":true}), "one", "leave this out"),
+            (json!({"query":{"table":"u","select":["x"]}}), "query.select", "leave this out"),
+            (json!({"query":{"table":"u","group_by":["x"]}}), "query.group_by", "only the outermost"),
+        ] {
+            let error = refused(related(own));
+            assert_eq!(error.path, format!("query.related[0].{place}"), "{error}");
+            assert!(error.message.contains(words), "{error}");
+        }
+        let count = json!([{"as":"n","op":"count"}]);
+        for (query, place, words) in [
+            (json!({"table":"t","aggregates":count}), ".aggregates", "\"group_by\":[]"),
+            (json!({"table":"t","group_by":[]}), "", "at least one"),
+            (json!({"table":"t","group_by":["n"],"aggregates":count}), "", "named n"),
+            (json!({"table":"t","group_by":["a","a"]}), "", "named a"),
+            (json!({"table":"t","group_by":[5]}), ".group_by", "group_by"),
+            (
+                json!({"table":"t","group_by":[],"aggregates":[{"as":"s","op":"sum"}]}),
+                ".aggregates[0]",
+                "\"col\"",
+            ),
+            (json!({"table":"t","group_by":[],"aggregates":[{"op":"count"}]}), ".aggregates[0]", "\"as\""),
+            (json!({"table":"t","group_by":["a"],"related":[]}), ".related", "no related rows"),
+        ] {
+            let error = refused(query);
+            assert_eq!(error.path, format!("query{place}"), "{error}");
+            assert!(error.message.contains(words), "{error}");
+        }
     }
 
     #[test]

@@ -31,6 +31,12 @@ pub struct ColumnSchema {
 }
 
 impl ColumnSchema {
+    /// A column without a default.
+    #[must_use]
+    pub fn plain(name: &str, ty: ColumnType, nullable: bool) -> Self {
+        Self { name: name.to_owned(), ty, nullable, default: None, precision: None }
+    }
+
     /// What the column holds in a new row that says nothing of it.
     #[must_use]
     pub fn default_value(&self) -> Value {
@@ -218,13 +224,7 @@ impl TryFrom<TableForm> for TableSchema {
             if !primary_key.is_empty() || columns.iter().any(|column| column.name == ROW_ID) {
                 return Err(SchemaError::RowIdAndKey(name));
             }
-            columns.push(ColumnSchema {
-                name: ROW_ID.to_owned(),
-                ty: ColumnType::Int8,
-                nullable: false,
-                default: None,
-                precision: None,
-            });
+            columns.push(ColumnSchema::plain(ROW_ID, ColumnType::Int8, false));
             primary_key.push(ROW_ID.to_owned());
         }
         if primary_key.is_empty() {

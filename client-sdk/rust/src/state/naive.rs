@@ -31,6 +31,9 @@ fn at_place(layout: &Layout, rows: &[NaiveRow], index: usize, parent: Option<&Na
     here.sort_by(|a, b| {
         place.order.iter().map(|term| compare(term, a, b)).find(|o| o.is_ne()).unwrap_or(Ordering::Equal)
     });
+    if let Some(value) = &place.value {
+        return here.first().map_or_else(|| value.or.clone(), |row| row.cells[place.columns[0]].to_json());
+    }
     let objects = here.into_iter().map(|row| {
         let table = &layout.tables[place.table];
         let mut object = Map::new();

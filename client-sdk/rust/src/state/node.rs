@@ -6,7 +6,7 @@ use super::{
 };
 use serde_json::{Map, Value as Json};
 use std::{fmt, sync::Arc};
-use tidegate_wire::model::{Row, ValueRef};
+use tidegate_wire::model::{Row, Value, ValueRef};
 
 /// The ordered rows of a result, or of one place under one parent row. Immutable; cloning counts a reference.
 ///
@@ -31,6 +31,8 @@ pub enum Children {
     Many(Rows),
     /// One row, or null.
     One(Option<Arc<Node>>),
+    /// A value, computed of rows.
+    Value(Value),
 }
 
 impl Rows {
@@ -133,7 +135,7 @@ impl Node {
     pub fn many(&self, name: &str) -> Option<&Rows> {
         match self.children(name)? {
             Children::Many(rows) => Some(rows),
-            Children::One(_) => None,
+            Children::One(_) | Children::Value(_) => None,
         }
     }
 
@@ -141,8 +143,17 @@ impl Node {
     #[must_use]
     pub fn one(&self, name: &str) -> Option<&Arc<Node>> {
         match self.children(name)? {
-            Children::Many(_) => None,
             Children::One(node) => node.as_ref(),
+            Children::Many(_) | Children::Value(_) => None,
+        }
+    }
+
+    /// The value under this row at a child place that shows one; `None` when there is no such place.
+    #[must_use]
+    pub fn value(&self, name: &str) -> Option<ValueRef<'_>> {
+        match self.children(name)? {
+            Children::Value(value) => Some(value.as_ref()),
+            Children::Many(_) | Children::One(_) => None,
         }
     }
 
@@ -155,6 +166,7 @@ impl Node {
             let json = match children {
                 Children::Many(rows) => rows.to_json(),
                 Children::One(node) => node.as_ref().map_or(Json::Null, |node| node.to_json()),
+                Children::Value(value) => value.to_json(),
             };
             object.insert(shape.name.clone(), json);
         }

@@ -13,7 +13,7 @@ use tidegate_wire::{
     codec::Codec,
     model::{
         ColumnType, Cv, Direction, Epoch, Fingerprint, Layout, Nulls, Order, OrderColumn, PlaceLayout,
-        PlaceMask, Seq, SubId, TableLayout, Value, layout::LayoutColumn,
+        PlaceMask, PlaceValue, Seq, SubId, TableLayout, Value, layout::LayoutColumn,
     },
     protocol::{
         Cell, ClientMessage, ServerMessage,
@@ -65,7 +65,8 @@ fn random_layout(rng: &mut StdRng) -> Layout {
     for index in 0..rng.random_range(1..=6) {
         let table = rng.random_range(0..tables.len());
         let width = tables[table].columns.len();
-        let parent = (index > 0).then(|| rng.random_range(0..index));
+        let parents: Vec<usize> = (0..index).filter(|&place| places[place].value.is_none()).collect();
+        let parent = parents.choose(rng).copied();
         let on = parent.map_or(Vec::new(), |parent| {
             let parent: &PlaceLayout = &places[parent];
             let parent_width = tables[parent.table].columns.len();
@@ -92,14 +93,22 @@ fn random_layout(rng: &mut StdRng) -> Layout {
         for &column in &tables[table].key {
             order.push(term(column, rng));
         }
+        let one = index > 0 && rng.random_bool(0.3);
+        let mut columns: Vec<usize> = (0..width).filter(|_| rng.random_bool(0.7)).collect();
+        let value = (one && rng.random_bool(0.5)).then(|| {
+            columns = vec![rng.random_range(0..width)];
+            let is_count = tables[table].columns[columns[0]].ty == ColumnType::Int8;
+            PlaceValue { or: if is_count { Json::from(0) } else { Json::Null } }
+        });
         places.push(PlaceLayout {
             parent,
             name: parent.map(|_| format!("p{index}")),
             table,
-            columns: (0..width).filter(|_| rng.random_bool(0.7)).collect(),
+            columns,
             on,
             order,
-            one: index > 0 && rng.random_bool(0.3),
+            one,
+            value,
         });
     }
     Layout { tables, places }

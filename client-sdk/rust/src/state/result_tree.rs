@@ -269,10 +269,13 @@ impl PlaceWork<'_> {
         let children = shape.children.iter().map(|child| {
             let rows =
                 child.group_key(row).and_then(|key| self.tree.places[child.place].groups.get(&key)).cloned();
-            if child.one {
-                Children::One(rows.and_then(|rows| rows.at(0).cloned()))
-            } else {
-                Children::Many(Rows(rows.unwrap_or_default()))
+            match &child.value {
+                Some((column, or)) => {
+                    let node = rows.as_ref().and_then(|rows| rows.at(0));
+                    Children::Value(node.map_or_else(|| or.clone(), |node| node.row.cell(*column).to_value()))
+                }
+                None if child.one => Children::One(rows.and_then(|rows| rows.at(0).cloned())),
+                None => Children::Many(Rows(rows.unwrap_or_default())),
             }
         });
         let children = children.collect();

@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 use tidegate_wire::model::{
-    ColumnType, Layout, Order, OrderColumn, PlaceMask, Row, TableLayout, ValueRef, key::encode_cell,
-    row::COLUMNS_MAX,
+    ColumnType, Layout, Order, OrderColumn, PlaceLayout, PlaceMask, Row, TableLayout, Value, ValueRef,
+    key::encode_cell, row::COLUMNS_MAX,
 };
 
 /// A checked layout with what is derived from it.
@@ -40,6 +40,8 @@ pub(crate) struct ChildShape {
     pub(crate) name: String,
     /// One row or null rather than a list.
     pub(crate) one: bool,
+    /// The column whose value stands for the row, and the value where there is no row.
+    pub(crate) value: Option<(usize, Value)>,
     correlation: Vec<Correlation>,
 }
 
@@ -74,6 +76,7 @@ impl Shape {
                         place: child_index,
                         name: child.name.clone().unwrap_or_default(),
                         one: child.one,
+                        value: shown_value(&layout, child),
                         correlation: correlation(&layout, child_index),
                     })
                     .collect();
@@ -180,6 +183,13 @@ fn correlation_key<'a>(
     Some(out.into())
 }
 
+/// What a place that shows a value shows; `None` also when the layout is wrong about it.
+fn shown_value(layout: &Layout, place: &PlaceLayout) -> Option<(usize, Value)> {
+    let (Some(value), [column]) = (&place.value, place.columns.as_slice()) else { return None };
+    let ty = layout.tables[place.table].columns[*column].ty;
+    Some((*column, Value::from_json(ty, &value.or).ok()?))
+}
+
 fn check(layout: &Layout) -> Result<(), String> {
     for table in &layout.tables {
         if table.key.is_empty() {
@@ -201,6 +211,9 @@ fn check(layout: &Layout) -> Result<(), String> {
         within(name, table, place.columns.iter().copied())?;
         within(name, table, place.order.iter().map(|term| term.column))?;
         within(name, table, place.on.iter().map(|pair| pair.1))?;
+        if place.value.is_some() && (place.parent.is_none() || shown_value(layout, place).is_none()) {
+            return Err(format!("{name} shows a value, but not one column's under a parent"));
+        }
         match place.parent {
             None if index == 0 => {}
             Some(parent) if parent < index => {

@@ -8,6 +8,9 @@ use tidegate_client::{
     transport::{Frame, memory},
 };
 
+/// Those that are whole sessions.
+const FILES: [&str; 2] = ["session.json", "aggregates.json"];
+
 fn frames(file: &str) -> Vec<Json> {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../wire/vectors").join(file);
     let text = std::fs::read_to_string(path).expect("the vectors are there");
@@ -28,22 +31,22 @@ fn frame(json: &Json, codec: Codec) -> Frame {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_shows_what_the_session_says() {
-    for codec in Codec::ALL {
+async fn a_client_shows_what_the_sessions_say() {
+    for (codec, file) in Codec::ALL.into_iter().flat_map(|codec| FILES.map(|file| (codec, file))) {
         let (transport, mut server) = memory::pair();
         let options = ClientOptions::default().codec(codec);
         let client = Client::start("ws://test", options, transport.shared()).expect("an address");
         let mut view = client.open(Query::named("cells"));
         let connection = within(server.accept()).await.expect("a connection");
         let mut shown = json!([]);
-        for json in frames("session.json") {
+        for json in frames(file) {
             assert!(connection.send_frame(frame(&json, codec)).await);
             let Some(shows) = json.get("shows") else { continue };
             if *shows != shown {
                 within(view.next()).await.expect("a release");
                 shown = shows.clone();
             }
-            assert_eq!(view.rows().to_json(), shown, "{codec:?}: {}", json["name"]);
+            assert_eq!(view.rows().to_json(), shown, "{codec:?}, {file}: {}", json["name"]);
         }
     }
 }

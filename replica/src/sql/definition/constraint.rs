@@ -288,13 +288,7 @@ pub(super) fn number(schema: &mut TableSchema) {
     schema.rules.row_id = true;
     schema.rules.key_name = None;
     schema.primary_key = vec![schema.columns.len()];
-    schema.columns.push(ColumnSchema {
-        name: ROW_ID.to_owned(),
-        ty: ColumnType::Int8,
-        nullable: false,
-        default: None,
-        precision: None,
-    });
+    schema.columns.push(ColumnSchema::plain(ROW_ID, ColumnType::Int8, false));
 }
 
 fn action(action: Option<&ast::ReferentialAction>) -> ReferentialAction {
