@@ -13,4 +13,5 @@ pub mod plan;
 pub mod query;
 pub mod sql;
 pub mod store;
+pub mod view;
 pub mod worker;

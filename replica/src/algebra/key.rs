@@ -113,7 +113,7 @@ pub fn keyed(rel: &Arc<Flat>) -> Option<Keyed> {
 /// Whether a column is known to hold no NULL: it is a table's key column that no outer join pads.
 fn is_never_null(rel: &Flat, column: usize) -> bool {
     match rel {
-        Flat::Table { key, .. } => key.contains(&column),
+        Flat::Table { table, key, .. } => !table.is_view() && key.contains(&column),
         Flat::Filter { input, .. } | Flat::Single { input, .. } | Flat::Top { input, .. } => {
             is_never_null(input, column)
         }

@@ -8,8 +8,10 @@
 //! writers: that is the back-pressure chain.
 
 mod transaction;
+mod views;
 
 pub use transaction::{Transaction, TransactionOutcome};
+pub use views::{Materialization, MaterializationOutcome};
 
 use super::{
     Commits, CommitsOutcome, Delta, Draft, IdempotencyEntry, IdempotencyTag, IndexId, IndexSpec, Mutation,
@@ -35,6 +37,7 @@ use std::{
 };
 use tidegate_wire::model::{Cv, TableSchema};
 use tokio::sync::{mpsc, oneshot};
+use views::LiveViews;
 
 /// What the store thread is asked to do.
 pub(super) enum Submission {
@@ -42,6 +45,7 @@ pub(super) enum Submission {
     CreateTables(Vec<TableSchema>, oneshot::Sender<Result<TablesOutcome, CommitError>>),
     Mutation(Mutation, oneshot::Sender<MutationOutcome>),
     Transaction(Transaction, oneshot::Sender<TransactionOutcome>),
+    Materialize(Box<Materialization>, oneshot::Sender<MaterializationOutcome>),
     EnsureIndex(IndexSpec, IndexAnswer),
     IndexBuilt(BuiltIndex),
     /// Look at what is asked for beside the queue: releases and closing.
@@ -69,6 +73,7 @@ pub(super) struct Committer {
     indexes: Indexes,
     /// For threads that report back. Keeps the queue open, so closing is by [`Shared::closing`].
     submissions: mpsc::Sender<Submission>,
+    views: LiveViews,
     /// The tables after the last commit applied, which may not be durable yet.
     head: Arc<Snapshot>,
     group: Group,
@@ -126,6 +131,10 @@ enum Answer {
         to: oneshot::Sender<TransactionOutcome>,
         outcome: TransactionOutcome,
     },
+    Materialized {
+        to: oneshot::Sender<MaterializationOutcome>,
+        outcome: MaterializationOutcome,
+    },
 }
 
 impl Committer {
@@ -143,6 +152,7 @@ impl Committer {
             limits,
             indexes: Indexes::new(index_inline_rows_max),
             submissions,
+            views: LiveViews::default(),
             head,
             group: Group::default(),
             buffer: Vec::new(),
@@ -181,6 +191,7 @@ impl Committer {
                 self.group.answers.push(Answer::Mutation { to, outcome });
             }
             Submission::Transaction(transaction, to) => self.transaction(transaction, to),
+            Submission::Materialize(materialization, to) => self.materialize(*materialization, to),
             Submission::EnsureIndex(spec, answer) => self.ensure_index(spec, answer),
             Submission::IndexBuilt(built) => self.index_built(built),
             Submission::Wake => {}
@@ -352,6 +363,7 @@ impl Committer {
     }
 
     fn advance(&mut self, delta: Delta) {
+        let delta = self.views.derive(delta, &mut self.shared.released.lock());
         self.head = Arc::clone(&delta.to);
         self.group.deltas.push(Arc::new(delta));
     }
@@ -463,6 +475,7 @@ impl Committer {
                 "the commit log could not be written; its commits are refused"
             );
             self.head = durable;
+            self.restore_views();
             for answer in group.answers {
                 answer.fail(&error, self.head.cv());
             }
@@ -485,6 +498,18 @@ impl Committer {
             answer.send();
         }
         Ok(())
+    }
+
+    /// Views have seen commits that never came to be.
+    fn restore_views(&mut self) {
+        let durable = Arc::clone(&self.head);
+        self.views.restore(&mut self.head, &mut self.shared.released.lock());
+        if !Arc::ptr_eq(&durable, &self.head) {
+            let altered = durable.views().filter_map(|view| view.rows.as_ref()).map(|rows| rows.id);
+            let altered = altered.filter(|&id| self.head.table(id).is_none()).collect();
+            let (from, to) = (durable, Arc::clone(&self.head));
+            self.publish(&Arc::new(Delta { from, to, tables: Vec::new(), altered }));
+        }
     }
 
     fn publish(&self, delta: &Arc<Delta>) {
@@ -543,6 +568,7 @@ impl Answer {
             Self::Tables { to, outcome } => drop(to.send(outcome)),
             Self::Mutation { to, outcome } => drop(to.send(outcome)),
             Self::Transaction { to, outcome } => drop(to.send(outcome)),
+            Self::Materialized { to, outcome } => drop(to.send(outcome)),
         }
     }
 
@@ -553,6 +579,9 @@ impl Answer {
             }
             Self::Tables { to, .. } => drop(to.send(Err(error.clone()))),
             Self::Transaction { to, .. } => drop(to.send(TransactionOutcome::Refused(error.clone()))),
+            Self::Materialized { to, .. } => {
+                drop(to.send(MaterializationOutcome::Refused(error.clone())));
+            }
             Self::Mutation { to, .. } => {
                 let effect = MutationEffect::NotTaken(error.clone());
                 drop(to.send(MutationOutcome { cv: durable_cv, effect }));

@@ -1,6 +1,6 @@
 //! What leads from one snapshot to a later one.
 
-use super::{KeyBytes, Snapshot, TableId};
+use super::{KeyBytes, Snapshot, TableId, tree::Tree};
 use std::{collections::BTreeMap, sync::Arc};
 use tidegate_wire::model::Row;
 
@@ -44,6 +44,24 @@ impl Delta {
     #[must_use]
     pub fn empty(at: Arc<Snapshot>) -> Self {
         Self { from: Arc::clone(&at), to: at, tables: Vec::new(), altered: Vec::new() }
+    }
+
+    /// What leads from one snapshot to another in some tables, which both have.
+    #[must_use]
+    pub fn between(from: Arc<Snapshot>, to: Arc<Snapshot>, tables: &[TableId]) -> Self {
+        let mut delta = Self { from: Arc::clone(&from), to: Arc::clone(&to), tables: Vec::new(), altered: Vec::new() };
+        for &table in tables {
+            let (Some(before), Some(after)) = (from.table(table), to.table(table)) else { continue };
+            let mut rows = Vec::new();
+            Tree::diff(before.rows(), after.rows(), |key, old, new| {
+                let key = KeyBytes::from_slice(key);
+                rows.push(RowChange { key, old: old.cloned(), new: new.cloned() });
+            });
+            if !rows.is_empty() {
+                delta.tables.push(TableChanges { table, rows });
+            }
+        }
+        delta
     }
 
     /// The changes of one table, in key order.

@@ -2,7 +2,7 @@
 
 use super::{
     CommitError, CommitLimits, Delta, Draft, IdempotencyEntry, IdempotencyTag, IndexError, IndexId,
-    IndexSpec, ReplayError, Snapshot,
+    IndexSpec, Materialization, MaterializationOutcome, ReplayError, Snapshot,
     committer::{Committer, Shared, Submission, Transaction, TransactionOutcome},
     idempotency::IdempotencyKeys,
     journal::Journal,
@@ -302,6 +302,21 @@ impl Store {
     /// Within an asynchronous task.
     pub fn mutate_blocking(&self, mutation: Mutation) -> Result<MutationOutcome, StoreClosed> {
         self.submit_blocking(|answer| Submission::Mutation(mutation, answer))
+    }
+
+    /// Gives a view its rows, if what they follow from is still there; answers when they are there for all to see. The
+    /// rows may be of a snapshot that is not the newest.
+    ///
+    /// # Errors
+    /// When the store is closed.
+    ///
+    /// # Panics
+    /// Within an asynchronous task.
+    pub fn materialize_blocking(
+        &self,
+        materialization: Materialization,
+    ) -> Result<MaterializationOutcome, StoreClosed> {
+        self.submit_blocking(|answer| Submission::Materialize(Box::new(materialization), answer))
     }
 
     /// Takes a transaction if what it depends on has not changed since the snapshot it was written over; answers when it

@@ -26,11 +26,12 @@ pub mod system_tables;
 #[cfg(test)]
 mod tests;
 pub mod tree;
+pub mod view;
 
 pub(crate) use apply::{check_rules, numbered};
 pub use catalog::Reference;
 pub use commit_error::{CommitError, CommitErrorKind, CommitPlace, CommitProblem};
-pub use committer::{Transaction, TransactionOutcome};
+pub use committer::{Materialization, MaterializationOutcome, Transaction, TransactionOutcome};
 pub use delta::{Delta, RowChange, TableChanges};
 pub use draft::{CommitLimits, Draft, DraftOp, KeyValues};
 pub use handle::{
@@ -47,3 +48,4 @@ pub use replay::ReplayError;
 pub use rules::{CheckRule, Rules, UniqueRule};
 pub use schema_step::{CellSource, SchemaStep};
 pub use snapshot::{Snapshot, SnapshotEditor};
+pub use view::{View, ViewDefinition, ViewEntry};

@@ -6,7 +6,7 @@
 //! and go without the table ending.
 
 use super::{
-    CommitError, CommitProblem, Relation, Snapshot, TableId, apply::key_text, key::row_key, tree::Tree,
+    CommitError, CommitProblem, Relation, Snapshot, TableId, ViewDefinition, apply::key_text, key::row_key, tree::Tree,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
@@ -42,6 +42,16 @@ pub enum SchemaStep {
         table: TableId,
         /// Its schema from now on.
         schema: TableSchema,
+    },
+    /// A materialized view begins.
+    CreateView {
+        /// What it shows.
+        view: ViewDefinition,
+    },
+    /// A materialized view ends.
+    DropView {
+        /// Its name.
+        name: String,
     },
 }
 
@@ -87,6 +97,14 @@ impl SchemaStep {
                 let new = Relation::with_rows(*table, Arc::new(schema.clone()), rows, old.last_row_id());
                 snapshot.put_table(*table, new.with_indexes_of(&old));
                 Done { ended: None, table: Some(*table) }
+            }
+            Self::CreateView { view } => {
+                snapshot.views_mut().create(view.clone());
+                return Ok(Done { ended: None, table: None });
+            }
+            Self::DropView { name } => {
+                let gone = snapshot.views_mut().take(name).ok_or(CommitProblem::TableChanged)?;
+                return Ok(Done { ended: gone.rows.map(|rows| rows.id), table: None });
             }
         };
         snapshot.renew_catalog();

@@ -4,6 +4,7 @@ use super::{
     CommitError, Delta, IndexId, IndexSpec, KeyBytes, Relation, RowChange, SchemaStep, TableChanges, TableId,
     catalog::{Catalog, Reference},
     tree::Tree,
+    view::{ViewEntry, Views},
 };
 use std::{collections::BTreeSet, sync::Arc};
 use tidegate_wire::model::{Cv, Row, TableSchema};
@@ -15,13 +16,14 @@ pub struct Snapshot {
     /// By id; `None` where the table has ended.
     tables: Vec<Option<Arc<Relation>>>,
     catalog: Arc<Catalog>,
+    views: Arc<Views>,
 }
 
 impl Snapshot {
     /// The database before the first commit.
     #[must_use]
     pub fn empty() -> Self {
-        Self { cv: Cv(0), tables: Vec::new(), catalog: Arc::default() }
+        Self { cv: Cv(0), tables: Vec::new(), catalog: Arc::default(), views: Arc::default() }
     }
 
     /// The commit version the tables stand at.
@@ -30,16 +32,45 @@ impl Snapshot {
         self.cv
     }
 
-    /// A table by id; `None` when it did not exist yet, or has ended.
+    /// A table or a view's rows by id; `None` when it did not exist yet, or has ended.
     #[must_use]
     pub fn table(&self, id: TableId) -> Option<&Relation> {
+        if id.is_view() {
+            return self.views.relation(id);
+        }
         self.tables.get(id.0 as usize)?.as_deref()
     }
 
-    /// A table's id by name.
+    /// A table's id, or that of a view's rows if they are there, by name.
     #[must_use]
     pub fn table_id(&self, name: &str) -> Option<TableId> {
-        self.catalog.table_id(name)
+        let of_view = || self.views.named(name)?.rows.as_ref().map(|rows| rows.id);
+        self.catalog.table_id(name).or_else(of_view)
+    }
+
+    /// The materialized views, in the order of their creation.
+    pub fn views(&self) -> impl Iterator<Item = &ViewEntry> {
+        self.views.iter()
+    }
+
+    /// A materialized view by name.
+    #[must_use]
+    pub fn view(&self, name: &str) -> Option<&ViewEntry> {
+        self.views.named(name)
+    }
+
+    /// The same tables, with views that are read by their definitions: for what has written to tables and sees that.
+    #[must_use]
+    pub fn with_views_by_definition(&self) -> Self {
+        let mut out = self.clone();
+        if !out.views.is_empty() {
+            out.views_mut().empty_all();
+        }
+        out
+    }
+
+    pub(super) fn views_mut(&mut self) -> &mut Views {
+        Arc::make_mut(&mut self.views)
     }
 
     /// A table by name.
@@ -111,6 +142,9 @@ impl Snapshot {
     /// # Panics
     /// When there is no such table.
     fn table_mut(&mut self, id: TableId) -> &mut Relation {
+        if id.is_view() {
+            return self.views_mut().relation_mut(id).expect("the view's rows are there");
+        }
         Arc::make_mut(self.tables[id.0 as usize].as_mut().expect("the table is there"))
     }
 
@@ -232,6 +266,7 @@ impl SnapshotEditor {
                     tables.insert(*table);
                     schema
                 }
+                SchemaStep::CreateView { .. } | SchemaStep::DropView { .. } => continue,
             };
             let parents = schema.rules.foreign_keys.iter();
             tables.extend(parents.filter_map(|key| self.from.table_id(&key.references)));
@@ -362,7 +397,7 @@ impl SnapshotEditor {
 }
 
 /// Edits in order, netted to one change per key. Key order makes everything downstream deterministic for one commit.
-fn net(mut changes: Vec<(TableId, RowChange)>) -> Vec<TableChanges> {
+pub(super) fn net(mut changes: Vec<(TableId, RowChange)>) -> Vec<TableChanges> {
     // The sort is stable, so of the edits of one key the first has the row before, and the last the row after.
     changes.sort_by(|(a_table, a), (b_table, b)| a_table.cmp(b_table).then_with(|| a.key.cmp(&b.key)));
     let mut tables: Vec<TableChanges> = Vec::new();

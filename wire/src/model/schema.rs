@@ -157,10 +157,10 @@ impl TableSchema {
         Self { name: name.to_owned(), columns, primary_key, rules: TableRules::default() }
     }
 
-    /// The columns that people see: all but the one that numbers rows.
+    /// The columns that people see: all but those that only number rows or tell them apart.
     #[must_use]
     pub fn shown(&self) -> &[ColumnSchema] {
-        &self.columns[..self.columns.len() - usize::from(self.rules.row_id)]
+        &self.columns[..self.columns.len() - usize::from(self.rules.row_id) - self.rules.hidden]
     }
 
     /// The primary key's name as a constraint.
@@ -242,7 +242,7 @@ impl TryFrom<TableForm> for TableSchema {
                 _ => return Err(SchemaError::BadKeyColumn { table: name, column }),
             }
         }
-        let rules = TableRules { row_id, key_name: primary_key_name, unique, checks, foreign_keys, indexes };
+        let rules = TableRules { row_id, hidden: 0, key_name: primary_key_name, unique, checks, foreign_keys, indexes };
         let schema = Self { name, columns, primary_key: key, rules };
         match schema.rules.fault(&schema) {
             Some((rule, problem)) => Err(SchemaError::BadRule { table: schema.name, rule, problem }),
@@ -256,7 +256,7 @@ impl From<TableSchema> for TableForm {
         let row_id = schema.rules.row_id;
         let primary_key = if row_id { Vec::new() } else { schema.key_names().map(str::to_owned).collect() };
         let columns = schema.shown().to_vec();
-        let TableRules { row_id: _, key_name, unique, checks, foreign_keys, indexes } = schema.rules;
+        let TableRules { row_id: _, hidden: _, key_name, unique, checks, foreign_keys, indexes } = schema.rules;
         Self {
             name: schema.name,
             columns,

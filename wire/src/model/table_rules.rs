@@ -14,6 +14,8 @@ pub const ROW_ID: &str = "tidegate_row_id";
 pub struct TableRules {
     /// Whether the table's last column numbers its rows and is its primary key. No `*` shows it.
     pub row_id: bool,
+    /// How many of the last columns nothing shows, beyond that: those that tell the rows of a view apart.
+    pub hidden: usize,
     /// The primary key's name as a constraint, where it is not the table's name with `_pkey`.
     pub key_name: Option<String>,
     /// Columns whose values together occur once, NULLs apart.

@@ -37,8 +37,9 @@ impl Committer {
         let is_current = from.has_tables_of(&self.head)
             && tables.iter().all(|&table| match (from.table(table), self.head.table(table)) {
                 (Some(then), Some(now)) => then.rows().ptr_eq(now.rows()),
+                (Some(_), None) => false,
                 // One that it made itself.
-                _ => true,
+                (None, _) => true,
             });
         if !is_current {
             return TransactionOutcome::Overtaken;

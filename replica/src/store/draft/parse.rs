@@ -121,7 +121,7 @@ impl<'de> Visitor<'de> for OpSeed<'_> {
         let (kind, name) = map.next_entry::<&str, &str>()?.ok_or_else(give_up)?;
         let table = context.snapshot.table_id(name).ok_or_else(give_up)?;
         let schema = context.snapshot.table(table).ok_or_else(give_up)?.schema();
-        if table == system_tables::CLIENT_MUTATIONS || schema.rules.row_id {
+        if table == system_tables::CLIENT_MUTATIONS || table.is_view() || schema.rules.row_id {
             return Err(give_up());
         }
         let op = match kind {

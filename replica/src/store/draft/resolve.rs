@@ -55,6 +55,9 @@ fn resolve_op(op: &RowOp, snapshot: &Snapshot, limits: &CommitLimits) -> Result<
 }
 
 fn lookup<'a>(name: &str, snapshot: &'a Snapshot) -> Result<(TableId, &'a TableSchema), CommitProblem> {
+    if snapshot.view(name).is_some() {
+        return Err(CommitProblem::ReservedTable);
+    }
     let id = snapshot.table_id(name).ok_or(CommitProblem::UnknownTable)?;
     if id == system_tables::CLIENT_MUTATIONS {
         return Err(CommitProblem::ReservedTable);
