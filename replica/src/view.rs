@@ -58,15 +58,14 @@ impl View for MaterializedView {
         self.pipeline = Pipeline::new(Arc::clone(&self.resolved.shape));
         let (budget, mut changes) = (Budget::once(self.deadline), Vec::new());
         let values = self.resolved.values.clone().into();
-        self.pipeline
-            .bind(BINDING, values, at, &budget, &mut changes)
-            .map_err(|fault| self.told(&fault))?;
+        self.pipeline.bind(BINDING, values, at, &budget, &mut changes).map_err(|fault| self.told(&fault))?;
         Ok(changes.into_iter().filter_map(|change| change.new).collect())
     }
 
     fn advance(&mut self, delta: &Delta) -> Result<Vec<(Option<Row>, Option<Row>)>, String> {
         let (budget, mut changes) = (Budget::new(self.deadline), Vec::new());
-        let faults = self.pipeline.advance(delta, &budget, &mut changes).map_err(|fault| self.told(&fault))?;
+        let faults =
+            self.pipeline.advance(delta, &budget, &mut changes).map_err(|fault| self.told(&fault))?;
         if let Some(fault) = faults.get(&BINDING) {
             return Err(self.told(fault));
         }

@@ -1,10 +1,11 @@
 //! How queries are maintained.
 
-use super::{Inner, PreparedQuery};
+use super::Inner;
 use crate::{
     explain::explain,
     pipeline::{Budget, Pipeline},
-    query::{QueryError, QueryErrorKind},
+    query::{QueryError, QueryErrorKind, Resolved},
+    store::Snapshot,
     worker::{BindingId, WorkerInput},
 };
 use std::{sync::Arc, time::Instant};
@@ -12,10 +13,14 @@ use tokio::sync::oneshot;
 
 impl Inner {
     /// See [`super::Replica::explain`].
-    pub(super) fn explain(&self, query: &PreparedQuery, analyze: bool) -> Result<Vec<String>, QueryError> {
-        let (resolved, snapshot) = (&query.resolved, self.store.snapshot());
+    pub(super) fn explain(
+        &self,
+        resolved: &Resolved,
+        snapshot: &Arc<Snapshot>,
+        analyze: bool,
+    ) -> Result<Vec<String>, QueryError> {
         if !analyze {
-            return Ok(explain(resolved, &snapshot, None));
+            return Ok(explain(resolved, snapshot, None));
         }
         let live = self.registry().families.get(&resolved.shape.key).map(|family| {
             let (answer, receiver) = oneshot::channel();
@@ -23,15 +28,15 @@ impl Inner {
             receiver
         });
         if let Some(profiles) = live.and_then(|receiver| receiver.blocking_recv().ok()) {
-            return Ok(explain(resolved, &snapshot, Some(&profiles)));
+            return Ok(explain(resolved, snapshot, Some(&profiles)));
         }
         let mut pipeline = Pipeline::new(Arc::clone(&resolved.shape));
         let mut rows = Vec::new();
         let (started, budget) = (Instant::now(), Budget::once(self.options.deadline));
         pipeline
-            .bind(BindingId(0), resolved.values.clone().into(), &snapshot, &budget, &mut rows)
+            .bind(BindingId(0), resolved.values.clone().into(), snapshot, &budget, &mut rows)
             .map_err(|fault| QueryError::new(QueryErrorKind::QueryFaulted, fault.to_string()))?;
-        let mut lines = explain(resolved, &snapshot, Some(&pipeline.profiles()));
+        let mut lines = explain(resolved, snapshot, Some(&pipeline.profiles()));
         lines.push(format!(
             "not live; computed once: {} rows, {} read, in {:.3} ms",
             rows.len(),

@@ -18,6 +18,7 @@ pub mod sql;
 mod start;
 pub mod status;
 mod subscribe;
+mod view;
 mod write;
 
 pub use options::ReplicaOptions;
@@ -66,6 +67,7 @@ struct Inner {
     next_query: AtomicU64,
     next_binding: AtomicU64,
     epochs: epochs::Epochs,
+    view_retry: view::Retry,
     /// Held by a transaction in SQL that has been overtaken once, so that those take turns.
     sql_turn: Mutex<()>,
     /// The threads to join at shutdown, workers before the drain.
@@ -233,7 +235,7 @@ impl Replica {
     /// # Errors
     /// `query_faulted` when computing it fails.
     pub fn explain(&self, query: &PreparedQuery, analyze: bool) -> Result<Vec<String>, QueryError> {
-        self.inner.explain(query, analyze)
+        self.inner.explain(&query.resolved, &self.inner.store.snapshot(), analyze)
     }
 
     /// Runs a text of statements, one after the other; together they may show `rows_max` rows. What stands between `begin`

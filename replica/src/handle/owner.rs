@@ -96,7 +96,10 @@ pub(super) fn run(inner: &Weak<Inner>, woken: &Receiver<()>) {
         let Some(inner) = inner.upgrade() else { return };
         match wake {
             Ok(()) => drop(inner.registry()),
-            Err(RecvTimeoutError::Timeout) => inner.sweep(Instant::now()),
+            Err(RecvTimeoutError::Timeout) => {
+                inner.sweep(Instant::now());
+                inner.fill_views(Instant::now());
+            }
             Err(RecvTimeoutError::Disconnected) => return,
         }
         let due = inner.due_for_pinning(Instant::now());

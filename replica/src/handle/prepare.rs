@@ -50,6 +50,9 @@ impl Inner {
         let (id, definition, defined_at) = match self.registry().named.get(name) {
             Some(named) => (named.id, named.definition.clone(), named.defined_at),
             None => {
+                if let Some(source) = self.query_of_view(name) {
+                    return self.prepare_source(&source, args, claims, None);
+                }
                 let message = format!("there is no query named {name}; PUT /v1/queries/{name} makes one");
                 return Err(QueryError::new(QueryErrorKind::UnknownName, message));
             }
@@ -110,8 +113,12 @@ impl Inner {
         query: NamedQuery,
         restored_at: Option<Cv>,
     ) -> Result<Option<QueryError>, QueryError> {
-        let prepared = self.check_named(&query)?;
         let name = query.name.clone();
+        if self.store.snapshot().view(&name).is_some() {
+            let message = format!("{name} is a materialized view; drop it first, or take another name");
+            return Err(QueryError::new(QueryErrorKind::Conflict, message));
+        }
+        let prepared = self.check_named(&query)?;
         let mut pinned = if query.pin { Some(self.pin(&prepared).await?) } else { None };
         let fault = match (&pinned, restored_at) {
             (Some(_), None) => self.fault_of(&prepared).await,
@@ -254,17 +261,23 @@ impl Inner {
 
     pub(super) fn query(&self, name: &str) -> Option<(NamedQuery, QueryStatus)> {
         let registry = self.registry();
-        let named = registry.named.get(name)?;
-        Some((named.definition.clone(), named_status(&registry, named)))
+        if let Some(named) = registry.named.get(name) {
+            return Some((named.definition.clone(), named_status(&registry, named)));
+        }
+        drop(registry);
+        self.view_as_query(name)
     }
 
     pub(super) fn queries(&self) -> Vec<(NamedQuery, QueryStatus)> {
         let registry = self.registry();
-        registry
-            .named
-            .values()
-            .map(|named| (named.definition.clone(), named_status(&registry, named)))
-            .collect()
+        let named = registry.named.values();
+        let mut all: Vec<_> =
+            named.map(|named| (named.definition.clone(), named_status(&registry, named))).collect();
+        drop(registry);
+        let snapshot = self.store.snapshot();
+        all.extend(snapshot.views().filter_map(|view| self.view_as_query(&view.definition.name)));
+        all.sort_by(|(a, _), (b, _)| a.name.cmp(&b.name));
+        all
     }
 }
 

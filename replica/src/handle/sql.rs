@@ -83,6 +83,13 @@ impl Inner {
         rows_left: usize,
         rows_max: usize,
     ) -> Result<(Cv, Vec<StatementAnswer>), QueryError> {
+        if let [statement] = &script.statements[unit.clone()]
+            && let Some(cv) = self.view_statement(statement)
+        {
+            let cv = cv.map_err(|error| named(error, unit.start, &script.statements, &unit))?;
+            let answer = StatementAnswer { command: statement.command(), rows: None, affected: Some(0) };
+            return Ok((cv, vec![answer]));
+        }
         let deadline = Instant::now() + self.options.deadline;
         let mut turn = None;
         for _ in 0..TRIES_MAX {
@@ -118,8 +125,7 @@ fn units(statements: &[Statement]) -> Result<Vec<Range<usize>>, QueryError> {
     let mut begun: Option<usize> = None;
     let mut shows = false;
     for (number, statement) in statements.iter().enumerate() {
-        let only_shows =
-            matches!(statement, Statement::Select(_) | Statement::ShowTables | Statement::ShowColumns(_));
+        let only_shows = statement.only_shows();
         match (statement, begun) {
             (Statement::Begin, Some(_)) => {
                 return bad(number, "a transaction has begun already; commit it first");
@@ -159,7 +165,7 @@ fn named(error: QueryError, number: usize, statements: &[Statement], unit: &Rang
 }
 
 /// What a write that is refused is to whoever asked for it in SQL.
-fn refusal(error: &CommitError) -> QueryError {
+pub(super) fn refusal(error: &CommitError) -> QueryError {
     let kind = match error.code() {
         CommitErrorKind::UnknownTable => QueryErrorKind::UnknownTable,
         CommitErrorKind::UnknownColumn => QueryErrorKind::UnknownColumn,

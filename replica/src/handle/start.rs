@@ -81,6 +81,7 @@ pub(super) fn start(
         next_query: AtomicU64::new(1),
         next_binding: AtomicU64::new(1),
         epochs,
+        view_retry: super::view::Retry::default(),
         sql_turn: Mutex::new(()),
         threads: Mutex::new(threads),
     });
@@ -89,6 +90,8 @@ pub(super) fn start(
         .name("owner".to_owned())
         .spawn(move || owner::run(&owned, &woken))
         .map_err(threads_fail)?;
+    // Named queries may read views.
+    inner.fill_views(std::time::Instant::now());
     for stored in named {
         let name = stored.query.name.clone();
         if let Err(error) = inner.restore_query(stored) {

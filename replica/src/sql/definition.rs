@@ -8,7 +8,7 @@ mod create;
 mod index;
 
 use super::{
-    Binder,
+    Binder, bind,
     parse::{Words, first},
     place::{Place, Result},
     scope::folded,
@@ -21,6 +21,7 @@ use crate::{
         check_rules, constraint::check_table,
     },
 };
+use serde_json::Map;
 use sqlparser::ast::{self, Ident, ObjectName, ObjectType, Spanned, Statement};
 use std::sync::Arc;
 use tidegate_wire::model::TableSchema;
@@ -40,6 +41,7 @@ pub(super) fn command(statement: &Statement) -> &'static str {
         Statement::CreateIndex(_) => "create index",
         Statement::Drop { object_type: ObjectType::Table, .. } => "drop table",
         Statement::Drop { object_type: ObjectType::Index, .. } => "drop index",
+        Statement::Drop { object_type: ObjectType::MaterializedView, .. } => "drop materialized view",
         Statement::Truncate(_) => "truncate table",
         _ => "",
     }
@@ -62,18 +64,74 @@ pub(super) fn define(
     words: &Words,
 ) -> Defined<()> {
     let place = first(words);
+    let before = editor.snapshot().clone();
     let mut definer = Definer { editor, parameters, words };
-    match statement {
-        Statement::CreateTable(create) => definer.create_table(create, place),
-        Statement::AlterTable(alter) => definer.alter_table(alter, place),
-        Statement::CreateIndex(create) => definer.create_index(create, place),
-        Statement::Drop { object_type: ObjectType::Table, if_exists, names, cascade, .. } => definer
-            .drop_tables(names, *if_exists, if *cascade { Dependents::Dropped } else { Dependents::Kept }),
-        Statement::Drop { object_type: ObjectType::Index, if_exists, names, .. } => {
-            names.iter().try_for_each(|name| definer.drop_index(name, *if_exists))
+    definer.carry_out(statement, place)?;
+    let dependents = match statement {
+        Statement::Drop { cascade: true, .. } => Dependents::Dropped,
+        _ => Dependents::Kept,
+    };
+    definer.settle_views(&before, dependents)
+}
+
+impl Definer<'_> {
+    fn carry_out(&mut self, statement: &Statement, place: Place) -> Defined<()> {
+        match statement {
+            Statement::CreateTable(create) => self.create_table(create, place),
+            Statement::AlterTable(alter) => self.alter_table(alter, place),
+            Statement::CreateIndex(create) => self.create_index(create, place),
+            Statement::Drop { object_type: ObjectType::Table, if_exists, names, cascade, .. } => self
+                .drop_tables(
+                    names,
+                    *if_exists,
+                    if *cascade { Dependents::Dropped } else { Dependents::Kept },
+                ),
+            Statement::Drop { object_type: ObjectType::Index, if_exists, names, .. } => {
+                names.iter().try_for_each(|name| self.drop_index(name, *if_exists))
+            }
+            Statement::Drop { object_type: ObjectType::MaterializedView, if_exists, names, .. } => {
+                names.iter().try_for_each(|name| self.drop_view(name, *if_exists))
+            }
+            Statement::Truncate(truncate) => self.truncate(truncate, place),
+            _ => Ok(place.unsupported("this statement")?),
         }
-        Statement::Truncate(truncate) => definer.truncate(truncate, place),
-        _ => Ok(place.unsupported("this statement")?),
+    }
+
+    fn drop_view(&mut self, name: &ObjectName, if_exists: bool) -> Defined<()> {
+        let bare = bare_name(name).filter(|name| self.snapshot().view(name).is_some());
+        let Some(bare) = bare else {
+            if if_exists {
+                return Ok(());
+            }
+            let message = format_args!("unknown materialized view {name}");
+            return Err(Place::from(name.span()).error(QueryErrorKind::UnknownTable, message).into());
+        };
+        self.editor.step(SchemaStep::DropView { name: bare })?;
+        Ok(())
+    }
+
+    /// Views that can no longer be computed over the tables as they are now: they go, or the change is refused.
+    fn settle_views(&mut self, before: &Snapshot, dependents: Dependents) -> Defined<()> {
+        let (args, claims) = (Map::new(), Map::new());
+        let parameters = Parameters { args: &args, claims: &claims, declared: None };
+        // Those that go may take others along, which come after them.
+        let names: Vec<_> = self.snapshot().views().map(|view| Arc::clone(&view.definition)).collect();
+        for view in names {
+            let now = self.snapshot().with_views_by_definition();
+            let Err(error) = bind(&view.sql, &now, &parameters) else { continue };
+            if bind(&view.sql, &before.with_views_by_definition(), &parameters).is_err() {
+                continue;
+            }
+            if dependents == Dependents::Kept {
+                let message = format!(
+                    "materialized view {} depends on it ({error}); drop the view first, or cascade",
+                    view.name
+                );
+                return Err(QueryError::new(QueryErrorKind::Conflict, message).into());
+            }
+            self.editor.step(SchemaStep::DropView { name: view.name.clone() })?;
+        }
+        Ok(())
     }
 }
 

@@ -6,6 +6,7 @@
 use super::{
     Binder, COLUMNS_PER_STEP, Lift,
     common::{Named, renamed, scope_table},
+    parse,
     place::{Place, Result, fits},
     query::Ordering,
     scope::{Found, Name, Scope, ScopeColumn, folded, parts, simple},
@@ -18,10 +19,13 @@ use crate::{
         Condition,
         typing::{Operand, Type, Typed, binary, call, unify},
     },
-    query::QueryErrorKind,
+    query::{Parameters, QueryErrorKind},
+    store::ViewDefinition,
 };
+use serde_json::Map;
 use sqlparser::ast::{
-    Join, JoinConstraint, JoinOperator, ObjectName, Query, Spanned, TableAlias, TableFactor, TableWithJoins,
+    Join, JoinConstraint, JoinOperator, ObjectName, Query, Spanned, Statement, TableAlias, TableFactor,
+    TableWithJoins,
 };
 use std::{rc::Rc, sync::Arc};
 
@@ -357,7 +361,12 @@ impl Binder<'_> {
         {
             return Ok(source(rel, renamed(columns, alias)?, Some(shown), Vec::new()));
         }
-        let Some(id) = self.snapshot.table_id(&table) else { return unknown(&table) };
+        let Some(id) = self.snapshot.table_id(&table) else {
+            return match self.snapshot.view(&table) {
+                Some(view) => self.view(&view.definition.clone(), shown, alias, place),
+                None => unknown(&table),
+            };
+        };
         let Some(relation) = self.snapshot.table(id) else { return unknown(&table) };
         let schema = relation.schema();
         let columns =
@@ -365,9 +374,41 @@ impl Binder<'_> {
         let types = schema.columns.iter().map(|column| column.ty).collect();
         let rel = Arc::new(Rel::Table { table: id, types, key: schema.primary_key.clone() });
         // Names of columns do not make a key that no name means.
-        let key = if schema.rules.row_id { Vec::new() } else { schema.primary_key.clone() };
+        let is_named = schema.primary_key.iter().all(|&column| column < schema.shown().len());
+        let key = if is_named && !id.is_view() { schema.primary_key.clone() } else { Vec::new() };
         let source = source(rel, renamed(columns, alias)?, Some(shown), key);
         Ok(Source { width: schema.columns.len(), ..source })
+    }
+
+    /// A view, as its definition says.
+    fn view(
+        &mut self,
+        definition: &ViewDefinition,
+        shown: String,
+        alias: Option<&TableAlias>,
+        place: Place,
+    ) -> Result<Source> {
+        self.relation(place)?;
+        // The text stands by itself: it sees nothing of the query around it, and its places are its own.
+        let (args, claims) = (Map::new(), Map::new());
+        let parameters = Parameters { args: &args, claims: &claims, declared: None };
+        let bound = parse::parse(&definition.sql).and_then(|parsed| match parsed.statements.as_slice() {
+            [Statement::Query(query)] => {
+                let mut binder = Binder::new(self.snapshot, &parameters, parsed.words);
+                // What is counted is counted on.
+                binder.query_depth = self.query_depth + 1;
+                binder.count_on(self);
+                let bound = binder.query(query, Lift::No, Ordering::Dropped);
+                self.count_on(&binder);
+                bound
+            }
+            _ => place.bad("its definition is not one query"),
+        });
+        let bound = bound.map_err(|error| {
+            place.error(error.kind, format_args!("view {}: {}", definition.name, error.message))
+        })?;
+        let columns = bound.columns.into_iter().map(|column| (column.name, column.ty)).collect();
+        Ok(source(bound.rel, renamed(columns, alias)?, Some(shown), Vec::new()))
     }
 
     fn derived_table(&mut self, query: &Query, alias: Option<&TableAlias>) -> Result<Source> {

@@ -182,6 +182,11 @@ impl Binder<'_> {
         Ok((select, bound.columns))
     }
 
+    /// Goes on from where another has counted.
+    fn count_on(&mut self, other: &Binder<'_>) {
+        (self.workings, self.relations, self.steps) = (other.workings, other.relations, other.steps);
+    }
+
     /// Counts steps of binding.
     fn charge(&mut self, steps: usize, place: Place) -> Result<()> {
         self.steps = self.steps.saturating_add(steps);

@@ -29,8 +29,18 @@ pub enum Statement {
     Commit,
     /// `rollback`
     Rollback,
+    /// `create materialized view`
+    CreateView(Box<ast::CreateView>),
+    /// `refresh materialized view`
+    RefreshView(ObjectName),
+    /// `explain` of a query, with what its operators hold and did if `analyze` stands there.
+    Explain(Box<ast::Query>, bool),
     /// `show tables`
     ShowTables,
+    /// `show views`
+    ShowViews,
+    /// `show queries`
+    ShowQueries,
     /// `show columns from` a table, `describe` it.
     ShowColumns(ObjectName),
 }
@@ -82,7 +92,33 @@ impl Statement {
             ast::Statement::Rollback { .. }
             | ast::Statement::Savepoint { .. }
             | ast::Statement::ReleaseSavepoint { .. } => return place.unsupported("savepoint"),
+            ast::Statement::CreateView(create) if create.materialized => Self::CreateView(Box::new(create)),
+            ast::Statement::CreateView(_) => {
+                return place.unsupported("a view that is not kept; create materialized view");
+            }
+            ast::Statement::RefreshMaterializedView(refresh) => Self::RefreshView(refresh.name),
+            ast::Statement::Explain { statement, analyze, verbose: false, format: None, options, .. } => {
+                let options = options.unwrap_or_default();
+                let is_analyze = |option: &ast::UtilityOption| {
+                    option.arg.is_none() && option.name.value.eq_ignore_ascii_case("analyze")
+                };
+                match (*statement, options.as_slice()) {
+                    (ast::Statement::Query(query), []) => Self::Explain(query, analyze),
+                    (ast::Statement::Query(query), [option]) if is_analyze(option) => {
+                        Self::Explain(query, true)
+                    }
+                    (_, []) => return place.unsupported("explain of what is not a query"),
+                    _ => return place.unsupported("an option of explain other than analyze"),
+                }
+            }
+            ast::Statement::Explain { .. } => {
+                return place.unsupported("explain with verbose or a format");
+            }
             ast::Statement::ShowTables { .. } => Self::ShowTables,
+            ast::Statement::ShowViews { .. } => Self::ShowViews,
+            ast::Statement::ShowVariable { variable } if matches!(variable.as_slice(), [word] if word.value.eq_ignore_ascii_case("queries")) => {
+                Self::ShowQueries
+            }
             ast::Statement::ShowColumns { show_options, .. } => {
                 match show_options.show_in.and_then(|within| within.parent_name) {
                     Some(name) => Self::ShowColumns(name),
@@ -112,6 +148,12 @@ impl Statement {
         }
     }
 
+    /// Whether it writes nothing.
+    #[must_use]
+    pub fn only_shows(&self) -> bool {
+        matches!(self.command(), "select" | "explain" | "show")
+    }
+
     /// What it does, as its answer says: `select`, `insert`, `create table`.
     #[must_use]
     pub fn command(&self) -> &'static str {
@@ -126,7 +168,10 @@ impl Statement {
             Self::Begin => "begin",
             Self::Commit => "commit",
             Self::Rollback => "rollback",
-            Self::ShowTables | Self::ShowColumns(_) => "show",
+            Self::CreateView(_) => "create materialized view",
+            Self::RefreshView(_) => "refresh materialized view",
+            Self::Explain(..) => "explain",
+            Self::ShowTables | Self::ShowViews | Self::ShowQueries | Self::ShowColumns(_) => "show",
         }
     }
 }
@@ -144,7 +189,9 @@ impl Script {
     ) -> std::result::Result<Option<Bound>, QueryError> {
         let mut binder = Binder::new(snapshot, parameters, self.words.clone());
         Ok(Some(match statement {
-            Statement::Select(query) => Bound::Select(binder.whole_by_position(query)?.0),
+            Statement::Select(query) | Statement::Explain(query, _) => {
+                Bound::Select(binder.whole_by_position(query)?.0)
+            }
             Statement::Write(statement, with) => Bound::Write(binder.write(statement, with.as_ref())?),
             _ => return Ok(None),
         }))
@@ -199,7 +246,8 @@ pub fn table(name: &ObjectName, snapshot: &Snapshot) -> std::result::Result<Tabl
 }
 
 /// A name without the schema `public` before it; `None` when another one stands there.
-pub(super) fn bare_name(name: &ObjectName) -> Option<String> {
+#[must_use]
+pub fn bare_name(name: &ObjectName) -> Option<String> {
     match parts(name)?.as_slice() {
         [name] => Some(folded(name)),
         [schema, name] if folded(schema) == "public" => Some(folded(name)),

@@ -160,7 +160,9 @@ pub(super) fn missing_tables(
         let name = schema.name.clone();
         let refuse = |problem| Err(CommitError::new(problem).in_table(&name));
         if snapshot.view(&name).is_some() {
-            return refuse(CommitProblem::TableDiffers { difference: "it is a materialized view".to_owned() });
+            return refuse(CommitProblem::TableDiffers {
+                difference: "it is a materialized view".to_owned(),
+            });
         }
         let existing = snapshot.table_id(&name).and_then(|id| snapshot.table(id)).map(|own| &**own.schema());
         match existing.or_else(|| missing.iter().find(|other| other.name == name)) {

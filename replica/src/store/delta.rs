@@ -49,7 +49,8 @@ impl Delta {
     /// What leads from one snapshot to another in some tables, which both have.
     #[must_use]
     pub fn between(from: Arc<Snapshot>, to: Arc<Snapshot>, tables: &[TableId]) -> Self {
-        let mut delta = Self { from: Arc::clone(&from), to: Arc::clone(&to), tables: Vec::new(), altered: Vec::new() };
+        let mut delta =
+            Self { from: Arc::clone(&from), to: Arc::clone(&to), tables: Vec::new(), altered: Vec::new() };
         for &table in tables {
             let (Some(before), Some(after)) = (from.table(table), to.table(table)) else { continue };
             let mut rows = Vec::new();

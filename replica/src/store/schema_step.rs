@@ -6,7 +6,8 @@
 //! and go without the table ending.
 
 use super::{
-    CommitError, CommitProblem, Relation, Snapshot, TableId, ViewDefinition, apply::key_text, key::row_key, tree::Tree,
+    CommitError, CommitProblem, Relation, Snapshot, TableId, ViewDefinition, apply::key_text, key::row_key,
+    tree::Tree,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;

@@ -242,7 +242,15 @@ impl TryFrom<TableForm> for TableSchema {
                 _ => return Err(SchemaError::BadKeyColumn { table: name, column }),
             }
         }
-        let rules = TableRules { row_id, hidden: 0, key_name: primary_key_name, unique, checks, foreign_keys, indexes };
+        let rules = TableRules {
+            row_id,
+            hidden: 0,
+            key_name: primary_key_name,
+            unique,
+            checks,
+            foreign_keys,
+            indexes,
+        };
         let schema = Self { name, columns, primary_key: key, rules };
         match schema.rules.fault(&schema) {
             Some((rule, problem)) => Err(SchemaError::BadRule { table: schema.name, rule, problem }),
@@ -256,7 +264,8 @@ impl From<TableSchema> for TableForm {
         let row_id = schema.rules.row_id;
         let primary_key = if row_id { Vec::new() } else { schema.key_names().map(str::to_owned).collect() };
         let columns = schema.shown().to_vec();
-        let TableRules { row_id: _, hidden: _, key_name, unique, checks, foreign_keys, indexes } = schema.rules;
+        let TableRules { row_id: _, hidden: _, key_name, unique, checks, foreign_keys, indexes } =
+            schema.rules;
         Self {
             name: schema.name,
             columns,

@@ -57,7 +57,12 @@ impl<'r> Run<'r> {
     pub(super) fn snapshot(&self) -> Arc<Snapshot> {
         self.editor
             .as_ref()
-            .map_or_else(|| Arc::clone(&self.from), |editor| Arc::new(editor.snapshot().clone()))
+            .filter(|editor| !editor.is_empty())
+            // Views stand where they did before anything was written.
+            .map_or_else(
+                || Arc::clone(&self.from),
+                |editor| Arc::new(editor.snapshot().with_views_by_definition()),
+            )
     }
 
     /// What is to be committed; `None` when there is nothing.
@@ -82,6 +87,12 @@ impl<'r> Run<'r> {
         match statement {
             Statement::Begin | Statement::Commit => {}
             Statement::Rollback => self.editor = None,
+            Statement::CreateView(_) | Statement::RefreshView(_) => {
+                let message = format!("{command} is not supported in a transaction");
+                return Err(QueryError::new(QueryErrorKind::BadQuery, message));
+            }
+            Statement::ShowViews => return self.counted(shown(show::views(&snapshot))),
+            Statement::ShowQueries => return self.counted(shown(show::queries(&self.inner.queries()))),
             Statement::ShowTables => return self.counted(shown(show::tables(&snapshot))),
             Statement::ShowColumns(name) => return self.counted(shown(show::columns(name, &snapshot)?)),
             Statement::Define(definition) => {
@@ -93,8 +104,14 @@ impl<'r> Run<'r> {
                 })?;
                 self.check_size(mark)?;
             }
-            Statement::Select(_) | Statement::Write(..) => {
+            Statement::Select(_) | Statement::Write(..) | Statement::Explain(..) => {
                 match self.script.bind(statement, &snapshot, self.parameters)? {
+                    Some(Bound::Select(select)) if matches!(statement, Statement::Explain(..)) => {
+                        let resolved = resolve_select(&select, &snapshot)?;
+                        let analyze = matches!(statement, Statement::Explain(_, true));
+                        let lines = self.inner.explain(&resolved, &snapshot, analyze)?;
+                        return self.counted(shown(show::lines("plan", lines)));
+                    }
                     Some(Bound::Select(select)) => {
                         let table = self.select(&select, &snapshot)?;
                         return self.counted(shown(table));

@@ -4,11 +4,7 @@
 use super::{Answer, Committer, record};
 use crate::store::{
     CommitError, Delta, IndexId, KeyBytes, Relation, RowChange, SchemaStep, Snapshot, SnapshotEditor,
-    TableId, View, ViewDefinition,
-    key::row_key,
-    snapshot::net,
-    tree::Tree,
-    view::ViewRows,
+    TableId, View, ViewDefinition, key::row_key, snapshot::net, tree::Tree, view::ViewRows,
 };
 use std::{collections::BTreeMap, sync::Arc};
 use tidegate_wire::model::{Cv, Row, TableSchema};
@@ -99,7 +95,11 @@ impl LiveViews {
 
     /// A view loses its rows and is read by its definition from there on.
     fn empty(delta: &mut Delta, live: &LiveView, problem: &str) {
-        tracing::warn!(view = live.name, problem, "the view's rows cannot be kept; it is read by its definition");
+        tracing::warn!(
+            view = live.name,
+            problem,
+            "the view's rows cannot be kept; it is read by its definition"
+        );
         Arc::make_mut(&mut delta.to).views_mut().empty(live.id);
         delta.altered.push(live.id);
     }
@@ -185,9 +185,8 @@ impl Committer {
         if is_new {
             cv = cv.next();
             let step = SchemaStep::CreateView { view: definition };
-            let logged = editor
-                .step(step)
-                .and_then(|_| self.append(|out| record::encode_script(cv, &editor, out)));
+            let logged =
+                editor.step(step).and_then(|_| self.append(|out| record::encode_script(cv, &editor, out)));
             if let Err(error) = logged {
                 return MaterializationOutcome::Refused(error);
             }
