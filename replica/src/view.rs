@@ -34,13 +34,7 @@ impl MaterializedView {
     pub fn schema(name: &str, resolved: &Resolved) -> TableSchema {
         let layout = &resolved.shape.output.layout;
         let (table, place) = (&layout.tables[0], &layout.places[0]);
-        let columns = table.columns.iter().map(|column| ColumnSchema {
-            name: column.name.clone(),
-            ty: column.ty,
-            nullable: true,
-            default: None,
-            precision: None,
-        });
+        let columns = table.columns.iter().map(|column| ColumnSchema::plain(&column.name, column.ty, true));
         let hidden = table.columns.len() - place.columns.len();
         TableSchema {
             rules: TableRules { hidden, ..TableRules::default() },

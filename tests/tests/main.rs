@@ -12,6 +12,7 @@ mod full_disk;
 mod hydration_aside;
 mod json_aggregates;
 mod log_is_gapless;
+mod materialized_views;
 mod named_queries;
 mod progress_is_irrevocable;
 mod query_fault_stays_local;

@@ -2,6 +2,8 @@
 //! result equals what PostgreSQL answers to the same text, in order as far as the query determines it, and so does the
 //! query run from scratch.
 //!
+//! One query of each case is also made a materialized view, and read through it.
+//!
 //! `TIDEGATE_SQL_SEEDS` says how many seeds run, `TIDEGATE_SQL_SEED` runs one and prints it, `TIDEGATE_SQL_LAYERS` chooses
 //! constructs (as `joins,groups`). A case that fails is made small and written to `tests/regressions/sql`; what is there
 //! runs first.
@@ -107,6 +109,9 @@ fn follow(
     // The subscription of each statement, and the next number.
     let mut subs: Vec<Option<SubId>> = vec![None; statements.len()];
     let mut next = 0;
+    // One statement without parameters, read through a view.
+    let viewed = statements.iter().position(|statement| statement.args.is_empty());
+    let mut view: Option<SubId> = None;
     for (number, commit) in commits.iter().enumerate() {
         if !reference.apply(commit) || !live.commit(commit) {
             outcomes.fill(Err(Failure::Senseless(format!("{commit} does not apply"))));
@@ -155,6 +160,11 @@ fn follow(
                         .map_err(|failure| at(number, "from scratch: ", failure));
                 }
             }
+            if outcome.is_ok() && viewed == Some(index) {
+                next += 1;
+                outcome = through_view(&mut live, statement, &expected, &mut view, SubId(next))
+                    .map_err(|failure| at(number, "through a view: ", failure));
+            }
             match (outcome, &expected) {
                 // A query that failed is over; the next commit starts it anew.
                 (Ok(()), Err(_)) => subs[index] = None,
@@ -177,6 +187,37 @@ fn follow(
 }
 
 /// Says after which commit.
+/// Reads a statement through a view of it, which has its rows without their order. `sub` is the subscription, made anew by
+/// the number `next` where it has ended.
+fn through_view(
+    live: &mut Live<'_>,
+    statement: &Statement,
+    expected: &Result<tidegate_tests::sql::Answer, Refused>,
+    sub: &mut Option<SubId>,
+    next: SubId,
+) -> Result<(), Failure> {
+    let refused = |error: tidegate_replica::query::QueryError| Failure::Refused(error.message);
+    if live.run("refresh materialized view viewed").is_err() {
+        match (
+            live.run(&format!("create materialized view if not exists viewed as {}", statement.sql)),
+            expected,
+        ) {
+            // It cannot be computed now.
+            (Err(_), Err(_)) => return Ok(()),
+            (created, _) => created.map_err(refused)?,
+        }
+    }
+    let ended = sub.is_some_and(|sub| live.shown(sub).is_err());
+    if sub.is_none() || ended {
+        let source = QuerySource::Sql("select * from viewed".to_owned());
+        let query = live.prepare(source, &serde_json::Map::new()).map_err(refused)?;
+        live.subscribe(next, &query).map_err(refused)?;
+        *sub = Some(next);
+    }
+    let unordered = Statement { ordering: Vec::new(), ..statement.clone() };
+    agree(&unordered, expected, sub.map_or(Err("not subscribed".to_owned()), |sub| live.shown(sub)))
+}
+
 fn at(number: usize, what: &str, failure: Failure) -> Failure {
     match failure {
         Failure::Differs(text) => Failure::Differs(format!("after commit {number}: {what}{text}")),

@@ -1,95 +1,22 @@
 //! Statements that write and change tables, among other writers and live queries.
 
-use crate::support::server::{block_on, until};
-use parking_lot::Mutex;
+use crate::support::{
+    recorder::{CONN, Told, prepared, replica, rows, run, taken},
+    server::{block_on, until},
+};
 use serde_json::{Map, Value as Json, json};
 use std::{
     collections::BTreeMap,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering::SeqCst},
-    },
+    sync::atomic::{AtomicBool, Ordering::SeqCst},
     thread,
 };
 use tidegate_replica::{
-    drain::{BatchOps, ConnId, Recipient, Sink},
-    handle::{
-        Answer, CommitRefusalKind, NamedQuery, PreparedQuery, QueryRequest, QuerySource, Replica,
-        ReplicaOptions,
-    },
-    query::{Output, QueryError, QueryErrorKind},
+    handle::{CommitRefusalKind, NamedQuery, QueryRequest, QuerySource},
+    query::QueryErrorKind,
     store::Commits,
-    worker::{BindingId, Fault, FaultCause, QueryId},
+    worker::FaultCause,
 };
-use tidegate_wire::model::{Cv, Epoch, SubId, commit::RowOp};
-
-/// What the drain said, in order.
-#[derive(Clone, Debug, PartialEq)]
-enum Told {
-    Subscribed(SubId),
-    Batch(SubId, usize),
-    Progress(Cv),
-    Faulted(SubId, FaultCause),
-}
-
-#[derive(Clone, Default)]
-struct Recorder(Arc<Mutex<Vec<Told>>>);
-
-impl Recorder {
-    fn told(&self) -> Vec<Told> {
-        self.0.lock().clone()
-    }
-
-    async fn wait(&self, what: &str, wanted: impl Fn(&Told) -> bool) {
-        until(what, async || self.told().iter().any(&wanted)).await;
-    }
-}
-
-impl Sink for Recorder {
-    fn subscribed(&mut self, _: ConnId, sub: SubId, _: Epoch, _: &Arc<Output>, _: bool) {
-        self.0.lock().push(Told::Subscribed(sub));
-    }
-    fn batch(&mut self, batch: &BatchOps, recipients: &[Recipient]) {
-        self.0.lock().extend(recipients.iter().map(|to| Told::Batch(to.sub, batch.ops.len())));
-    }
-    fn progress(&mut self, _: ConnId, cv_min: Cv) {
-        self.0.lock().push(Told::Progress(cv_min));
-    }
-    fn faulted(&mut self, _: ConnId, sub: SubId, fault: &Fault) {
-        self.0.lock().push(Told::Faulted(sub, fault.cause));
-    }
-    fn owner_faulted(&mut self, _: QueryId, _: Option<BindingId>, _: &Fault) {}
-}
-
-fn replica() -> (Replica, Recorder) {
-    let recorder = Recorder::default();
-    let options = ReplicaOptions { workers: 1, ..ReplicaOptions::default() };
-    (Replica::start(options, Box::new(recorder.clone()), |_, _| ()).expect("it starts"), recorder)
-}
-
-/// Runs statements off the runtime, as the server does.
-fn run(replica: &Replica, text: &str) -> Result<Answer, QueryError> {
-    thread::scope(|scope| {
-        let run = scope.spawn(|| replica.sql(text, &Map::new(), &Map::new(), 1_000));
-        run.join().expect("it does not panic")
-    })
-}
-
-fn taken(replica: &Replica, text: &str) -> Answer {
-    run(replica, text).unwrap_or_else(|error| panic!("{text}: {error}"))
-}
-
-fn rows(replica: &Replica, text: &str) -> Vec<Vec<Json>> {
-    let answer = taken(replica, text);
-    answer.results.last().and_then(|result| result.rows.clone()).expect("rows").rows
-}
-
-fn prepared(replica: &Replica, sql: &str) -> Result<PreparedQuery, QueryError> {
-    let request = QueryRequest { source: QuerySource::Sql(sql.to_owned()), args: Map::new() };
-    replica.prepare(&request, &Map::new())
-}
-
-const CONN: ConnId = ConnId(1);
+use tidegate_wire::model::{Cv, SubId, commit::RowOp};
 
 /// Seen to fail: without `end_altered` the first subscription goes on; with it after the families are advanced, the
 /// worker panics on a table that is not there.

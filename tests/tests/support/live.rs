@@ -197,6 +197,18 @@ impl<'r> Live<'r> {
         taken
     }
 
+    /// Runs statements that write no rows.
+    pub(crate) fn run(&mut self, text: &str) -> Result<(), QueryError> {
+        let replica = &self.replica;
+        // Off the runtime, as the server does.
+        let answer = std::thread::scope(|scope| {
+            let run = scope.spawn(|| replica.sql(text, &Map::new(), &Map::new(), 0));
+            run.join().expect("it does not panic")
+        })?;
+        self.cv = answer.cv;
+        Ok(())
+    }
+
     /// Checks a query.
     pub(crate) fn prepare(
         &self,

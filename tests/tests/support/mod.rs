@@ -8,6 +8,7 @@ pub(crate) mod http;
 pub(crate) mod laws;
 pub(crate) mod live;
 pub(crate) mod raw;
+pub(crate) mod recorder;
 pub(crate) mod seeds;
 pub(crate) mod server;
 pub(crate) mod tap;
