@@ -461,6 +461,7 @@ fn watch_takes_queries_from_files_stdin_and_by_name() {
         (&[r#"{"table":"nonsense"}"#], "unknown_table"),
         (&[query], "bad_args"),
         (&[query, "--args", r#"{"p":1,"superfluous":2}"#], "bad_args"),
+        (&["select id from t where id = :p", "--args", r#"{"p":1,"superfluous":2}"#], "bad_args"),
     ] {
         let line = fails(1, &[&["watch", "--url", &url], what].concat());
         assert!(line.contains(&format!("({code})")), "{line}");

@@ -428,12 +428,7 @@ fn sql_equals_postgres() {
     for (count, seed, question, failure) in failures.values() {
         println!("{count} × (first: seed {seed}, query {question}) {failure:?}");
     }
-    // A query that is refused by name is not answered wrongly; but few may be.
-    let is_refusal = |failure: &Failure| matches!(failure, Failure::Refused(_));
-    let refused: usize = failures.values().filter(|it| is_refusal(&it.3)).map(|it| it.0).sum();
-    assert!(refused * 100 <= *statements, "{refused} queries are refused");
-    let wrong = failures.values().filter(|it| !is_refusal(&it.3));
-    for (_, seed, question, failure) in wrong.take(SHRUNK_MAX) {
+    for (_, seed, question, failure) in failures.values().take(SHRUNK_MAX) {
         let (path, kept) = keep(&own, &mut client, *seed, *question, failure);
         println!("{}\n  {}\n  {}", path.display(), kept.about, kept.statement.sql);
         failed.push(format!("{}: {}", path.display(), kept.about));

@@ -14,9 +14,11 @@ mod lax_marks;
 pub(crate) mod positions;
 pub mod recursion;
 pub mod unnest;
+pub mod window;
 
 pub use aggregate::{Aggregate, AggregateFunction};
 pub use unnest::unnest;
+pub use window::{Bound, Frame, FrameUnit, Limit, WindowFunction, WindowKind};
 
 use crate::{
     expr::{Condition, Scalar},
@@ -234,76 +236,6 @@ pub enum Test {
     /// Whether the condition is true of one, as `in` and `any` have it: true when it is for some row, else NULL when it
     /// is NULL for some row, else false. The condition is over the outer row's columns, then the subquery's.
     Any(Condition),
-}
-
-/// A window function.
-#[derive(Clone, Debug, PartialEq)]
-pub struct WindowFunction {
-    /// Which.
-    pub kind: WindowKind,
-    /// Its result's type.
-    pub ty: ColumnType,
-}
-
-/// The window functions.
-#[derive(Clone, Debug, PartialEq)]
-pub enum WindowKind {
-    /// `row_number()`
-    RowNumber,
-    /// `rank()`
-    Rank,
-    /// `dense_rank()`
-    DenseRank,
-    /// `lag(value, offset, default)`; a negative offset leads.
-    Lag {
-        /// The value.
-        value: Scalar,
-        /// How many rows back.
-        offset: i64,
-        /// The value where there is no such row.
-        default: Value,
-    },
-    /// `first_value` over the frame.
-    FirstValue(Scalar, Frame),
-    /// `last_value` over the frame.
-    LastValue(Scalar, Frame),
-    /// An aggregate over the frame.
-    Aggregate(Aggregate, Frame),
-}
-
-/// The rows around the current one that a window function sees.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Frame {
-    /// How bounds count.
-    pub unit: FrameUnit,
-    /// Where it starts.
-    pub start: Bound,
-    /// Where it ends.
-    pub end: Bound,
-}
-
-/// How a frame's bounds count.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FrameUnit {
-    /// Single rows.
-    Rows,
-    /// Rows that are equal in the window's order. `Preceding` and `Following` are not used with it.
-    Range,
-    /// Groups of rows that are equal in the window's order.
-    Groups,
-}
-
-/// One end of a frame.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Bound {
-    /// The partition's beginning or end.
-    Unbounded,
-    /// So many before the current row.
-    Preceding(u64),
-    /// The current row (`Range`, `Groups`: with its equals).
-    Current,
-    /// So many after the current row.
-    Following(u64),
 }
 
 /// A whole `select`, ready to be planned.

@@ -1,6 +1,6 @@
 //! Column positions in scalars, conditions and what holds them: which are read, and the same with others.
 
-use super::{Aggregate, Column, WindowFunction, WindowKind, domain_column};
+use super::{Aggregate, Bound, Column, Frame, Limit, WindowFunction, WindowKind, domain_column};
 use crate::expr::{Condition, Scalar};
 use tidegate_wire::model::Order;
 
@@ -107,23 +107,63 @@ impl Positions for Aggregate {
 impl Positions for WindowFunction {
     fn read(&self, f: &mut dyn FnMut(usize)) {
         match &self.kind {
-            WindowKind::RowNumber | WindowKind::Rank | WindowKind::DenseRank => {}
+            WindowKind::RowNumber
+            | WindowKind::Rank
+            | WindowKind::DenseRank
+            | WindowKind::PercentRank
+            | WindowKind::CumeDist
+            | WindowKind::Ntile(_) => {}
             WindowKind::Lag { value, .. } => value.read(f),
-            WindowKind::FirstValue(value, _) | WindowKind::LastValue(value, _) => value.read(f),
-            WindowKind::Aggregate(aggregate, _) => aggregate.read(f),
+            WindowKind::FirstValue(value, frame)
+            | WindowKind::LastValue(value, frame)
+            | WindowKind::NthValue(value, _, frame) => {
+                value.read(f);
+                frame.read(f);
+            }
+            WindowKind::Aggregate(aggregate, frame) => {
+                aggregate.read(f);
+                frame.read(f);
+            }
         }
     }
     fn map(&self, f: &mut dyn FnMut(usize) -> Scalar) -> Self {
         let kind = match &self.kind {
-            kind @ (WindowKind::RowNumber | WindowKind::Rank | WindowKind::DenseRank) => kind.clone(),
+            kind @ (WindowKind::RowNumber
+            | WindowKind::Rank
+            | WindowKind::DenseRank
+            | WindowKind::PercentRank
+            | WindowKind::CumeDist
+            | WindowKind::Ntile(_)) => kind.clone(),
             WindowKind::Lag { value, offset, default } => {
                 WindowKind::Lag { value: value.map(f), offset: *offset, default: default.clone() }
             }
-            WindowKind::FirstValue(value, frame) => WindowKind::FirstValue(value.map(f), *frame),
-            WindowKind::LastValue(value, frame) => WindowKind::LastValue(value.map(f), *frame),
-            WindowKind::Aggregate(aggregate, frame) => WindowKind::Aggregate(aggregate.map(f), *frame),
+            WindowKind::FirstValue(value, frame) => WindowKind::FirstValue(value.map(f), frame.map(f)),
+            WindowKind::LastValue(value, frame) => WindowKind::LastValue(value.map(f), frame.map(f)),
+            WindowKind::NthValue(value, number, frame) => {
+                WindowKind::NthValue(value.map(f), *number, frame.map(f))
+            }
+            WindowKind::Aggregate(aggregate, frame) => WindowKind::Aggregate(aggregate.map(f), frame.map(f)),
         };
         Self { kind, ty: self.ty }
+    }
+}
+
+impl Positions for Frame {
+    fn read(&self, f: &mut dyn FnMut(usize)) {
+        for bound in [&self.start, &self.end] {
+            if let Bound::Limit(limit) = bound {
+                limit.value.read(f);
+            }
+        }
+    }
+    fn map(&self, f: &mut dyn FnMut(usize) -> Scalar) -> Self {
+        let mut bound = |bound: &Bound| match bound {
+            Bound::Limit(limit) => {
+                Bound::Limit(Box::new(Limit { value: limit.value.map(f), ..Limit::clone(limit) }))
+            }
+            other => other.clone(),
+        };
+        Self { unit: self.unit, start: bound(&self.start), end: bound(&self.end) }
     }
 }
 

@@ -3,7 +3,7 @@
 use super::exact_sum::{ExactSum, nearest};
 use crate::{
     algebra::{Aggregate, AggregateFunction},
-    expr::{EvalError, arithmetic, scalar::Arithmetic},
+    expr::{EvalError, arithmetic, cast, scalar::Arithmetic},
     store::KeyBytes,
 };
 use bigdecimal::{BigDecimal, RoundingMode, Zero as _, num_bigint::BigInt};
@@ -320,6 +320,11 @@ fn push_json(value: ValueRef<'_>, out: &mut String) {
             other => out.push_str(&format!("\"{other}\"")),
         },
         ValueRef::Json(text) => out.push_str(text),
+        ValueRef::Float8(number) if number.is_finite() => out.push_str(&cast::text_of(value)),
+        ValueRef::Timestamptz(_) => match value.to_json().as_str().and_then(|text| text.strip_suffix('Z')) {
+            Some(text) => out.push_str(&format!("\"{text}+00:00\"")),
+            None => out.push_str(&value.to_json().to_string()),
+        },
         value => out.push_str(&value.to_json().to_string()),
     }
 }

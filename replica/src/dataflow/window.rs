@@ -7,12 +7,12 @@ use super::{
     ordered::Rows,
 };
 use crate::{
-    algebra::{Aggregate, Bound, Frame, FrameUnit, WindowFunction, WindowKind},
+    algebra::{Aggregate, Bound, Frame, FrameUnit, Limit, WindowFunction, WindowKind},
     expr::{EvalError, Scalar},
     store::KeyBytes,
 };
 use std::ops::Range;
-use tidegate_wire::model::{Row, Value};
+use tidegate_wire::model::{Row, Value, key::encode_cell};
 
 /// A partition in order, each row as often as it is there.
 struct Partition<'r> {
@@ -21,6 +21,8 @@ struct Partition<'r> {
     group: Vec<usize>,
     /// Where each group begins, and where the last one ends.
     starts: Vec<usize>,
+    /// Each group's key in the order.
+    keys: Vec<&'r KeyBytes>,
 }
 
 /// Appends a partition's rows with their functions' values.
@@ -30,12 +32,12 @@ pub(super) fn compute(
     sign: i64,
     out: &mut Bag,
 ) -> Result<(), EvalError> {
-    let mut partition = Partition { rows: Vec::new(), group: Vec::new(), starts: Vec::new() };
-    let mut last: Option<&KeyBytes> = None;
+    let mut partition =
+        Partition { rows: Vec::new(), group: Vec::new(), starts: Vec::new(), keys: Vec::new() };
     for ((order, _), (row, weight)) in rows {
-        if last != Some(order) {
+        if partition.keys.last() != Some(&order) {
             partition.starts.push(partition.rows.len());
-            last = Some(order);
+            partition.keys.push(order);
         }
         for _ in 0..*weight {
             partition.rows.push(row);
@@ -69,30 +71,58 @@ impl Partition<'_> {
                     row.map_or(Ok(default.clone()), |row| evaluate(value, row))
                 })
                 .collect(),
-            WindowKind::FirstValue(value, frame) => (0..count)
-                .map(|at| match self.frame(at, *frame) {
-                    frame if frame.is_empty() => Ok(Value::Null),
-                    frame => evaluate(value, self.rows[frame.start]),
+            WindowKind::PercentRank => Ok((0..count)
+                .map(|at| {
+                    let before = self.starts[self.group[at]];
+                    Value::Float8(if count == 1 { 0.0 } else { before as f64 / (count - 1) as f64 })
                 })
-                .collect(),
-            WindowKind::LastValue(value, frame) => (0..count)
-                .map(|at| match self.frame(at, *frame) {
-                    frame if frame.is_empty() => Ok(Value::Null),
-                    frame => evaluate(value, self.rows[frame.end - 1]),
-                })
-                .collect(),
-            WindowKind::Aggregate(aggregate, frame) => self.aggregate(aggregate, *frame),
+                .collect()),
+            WindowKind::CumeDist => Ok((0..count)
+                .map(|at| Value::Float8(self.starts[self.group[at] + 1] as f64 / count as f64))
+                .collect()),
+            WindowKind::Ntile(buckets) => {
+                let buckets = usize::try_from(*buckets).unwrap_or(usize::MAX);
+                // The first buckets have one row more where they cannot all have the same.
+                let (size, larger) = (count / buckets, count % buckets);
+                let end_of_larger = larger * (size + 1);
+                let bucket = |at: usize| {
+                    if at < end_of_larger { at / (size + 1) } else { larger + (at - end_of_larger) / size }
+                };
+                Ok((0..count).map(|at| number(bucket(at) + 1)).collect())
+            }
+            WindowKind::FirstValue(value, frame) => self.pick(value, frame, |frame| frame.start),
+            WindowKind::LastValue(value, frame) => self.pick(value, frame, |frame| frame.end - 1),
+            WindowKind::NthValue(value, number, frame) => {
+                let behind = usize::try_from(number - 1).unwrap_or(usize::MAX);
+                self.pick(value, frame, |frame| frame.start.saturating_add(behind))
+            }
+            WindowKind::Aggregate(aggregate, frame) => self.aggregate(aggregate, frame),
         }
     }
 
+    /// The value of one row of each row's frame; NULL where the frame is empty or does not have it.
+    fn pick(
+        &self,
+        value: &Scalar,
+        frame: &Frame,
+        which: impl Fn(&Range<usize>) -> usize,
+    ) -> Result<Vec<Value>, EvalError> {
+        (0..self.rows.len())
+            .map(|at| match self.frame(at, frame)? {
+                frame if frame.is_empty() || !frame.contains(&which(&frame)) => Ok(Value::Null),
+                frame => evaluate(value, self.rows[which(&frame)]),
+            })
+            .collect()
+    }
+
     /// An aggregate over each row's frame. Frames move forward, so that each row comes and goes once.
-    fn aggregate(&self, aggregate: &Aggregate, frame: Frame) -> Result<Vec<Value>, EvalError> {
+    fn aggregate(&self, aggregate: &Aggregate, frame: &Frame) -> Result<Vec<Value>, EvalError> {
         let mut values = Vec::with_capacity(self.rows.len());
         let mut accumulator = Accumulator::new(aggregate);
         let mut held = 0..0;
         let mut last: Option<(Range<usize>, Value)> = None;
         for at in 0..self.rows.len() {
-            let wanted = self.frame(at, frame);
+            let wanted = self.frame(at, frame)?;
             if let Some((range, value)) = &last
                 && *range == wanted
             {
@@ -118,7 +148,7 @@ impl Partition<'_> {
     }
 
     /// The rows that a row's frame has.
-    fn frame(&self, at: usize, frame: Frame) -> Range<usize> {
+    fn frame(&self, at: usize, frame: &Frame) -> Result<Range<usize>, EvalError> {
         let count = self.rows.len();
         let group = self.group[at];
         let groups = self.starts.len() - 1;
@@ -126,21 +156,40 @@ impl Partition<'_> {
         let is_rows = frame.unit == FrameUnit::Rows;
         // In rows, or in groups of equals.
         let (here, all) = if is_rows { (at, count) } else { (group, groups) };
-        let start = match frame.start {
+        let start = match &frame.start {
             Bound::Unbounded => 0,
-            Bound::Preceding(steps) => here.saturating_sub(by(steps)),
+            Bound::Preceding(steps) => here.saturating_sub(by(*steps)),
             Bound::Current => here,
-            Bound::Following(steps) => here.saturating_add(by(steps)).min(all),
+            Bound::Following(steps) => here.saturating_add(by(*steps)).min(all),
+            Bound::Limit(limit) => {
+                let limit = limit_key(limit, self.rows[at])?;
+                self.keys.partition_point(|key| key.as_slice() < limit.as_slice())
+            }
         };
-        let end = match frame.end {
+        let end = match &frame.end {
             Bound::Unbounded => all,
-            Bound::Preceding(steps) => (here + 1).saturating_sub(by(steps)),
+            Bound::Preceding(steps) => (here + 1).saturating_sub(by(*steps)),
             Bound::Current => here + 1,
-            Bound::Following(steps) => here.saturating_add(1).saturating_add(by(steps)).min(all),
+            Bound::Following(steps) => here.saturating_add(1).saturating_add(by(*steps)).min(all),
+            Bound::Limit(limit) => {
+                let limit = limit_key(limit, self.rows[at])?;
+                self.keys.partition_point(|key| key.as_slice() <= limit.as_slice())
+            }
         };
         let (start, end) = if is_rows { (start, end) } else { (self.starts[start], self.starts[end]) };
-        start..end.max(start)
+        Ok(start..end.max(start))
     }
+}
+
+/// The key in the order of a limit that a row sets.
+fn limit_key(limit: &Limit, row: &Row) -> Result<Vec<u8>, EvalError> {
+    let mut key = Vec::new();
+    match limit.value.value(row, &NoExists) {
+        Ok(value) => encode_cell(value.as_ref(), limit.order, &mut key),
+        Err(EvalError::OutOfRange(_)) => encode_cell(limit.extreme.as_ref(), limit.order, &mut key),
+        Err(error) => return Err(error),
+    }
+    Ok(key)
 }
 
 fn evaluate(scalar: &Scalar, row: &Row) -> Result<Value, EvalError> {

@@ -152,23 +152,34 @@ pub(super) fn window(of: &WindowFunction, column: Column<'_>) -> String {
             let (name, offset) = if *offset < 0 { ("lead", -offset) } else { ("lag", *offset) };
             format!("{name}({}, {offset}, {})", scalar(of, column), value(default))
         }
-        WindowKind::FirstValue(of, over) => format!("first_value({}) {}", scalar(of, column), frame(*over)),
-        WindowKind::LastValue(of, over) => format!("last_value({}) {}", scalar(of, column), frame(*over)),
-        WindowKind::Aggregate(of, over) => format!("{} {}", aggregate(of, column), frame(*over)),
+        WindowKind::PercentRank => "percent_rank()".to_owned(),
+        WindowKind::CumeDist => "cume_dist()".to_owned(),
+        WindowKind::Ntile(buckets) => format!("ntile({buckets})"),
+        WindowKind::FirstValue(of, over) => {
+            format!("first_value({}) {}", scalar(of, column), frame(over, column))
+        }
+        WindowKind::LastValue(of, over) => {
+            format!("last_value({}) {}", scalar(of, column), frame(over, column))
+        }
+        WindowKind::NthValue(of, number, over) => {
+            format!("nth_value({}, {number}) {}", scalar(of, column), frame(over, column))
+        }
+        WindowKind::Aggregate(of, over) => format!("{} {}", aggregate(of, column), frame(over, column)),
     }
 }
 
-fn frame(of: Frame) -> String {
+fn frame(of: &Frame, column: Column<'_>) -> String {
     let unit = match of.unit {
         FrameUnit::Rows => "rows",
         FrameUnit::Range => "range",
         FrameUnit::Groups => "groups",
     };
-    let bound = |bound, side| match bound {
+    let bound = |bound: &Bound, side| match bound {
+        Bound::Limit(limit) => scalar(&limit.value, column),
         Bound::Unbounded => format!("unbounded {side}"),
         Bound::Preceding(count) => format!("{count} preceding"),
         Bound::Current => "current row".to_owned(),
         Bound::Following(count) => format!("{count} following"),
     };
-    format!("{unit} between {} and {}", bound(of.start, "preceding"), bound(of.end, "following"))
+    format!("{unit} between {} and {}", bound(&of.start, "preceding"), bound(&of.end, "following"))
 }

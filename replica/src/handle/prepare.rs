@@ -83,15 +83,18 @@ impl Inner {
             QuerySource::Query(json) => {
                 let query = Query::from_json(json)
                     .map_err(|error| QueryError::new(QueryErrorKind::BadQuery, error.to_string()))?;
-                if named.is_none()
-                    && let Some(argument) = args.keys().find(|argument| !query.has_parameter(argument))
-                {
-                    let message = format!("the query has no parameter {argument}");
-                    return Err(QueryError::new(QueryErrorKind::BadArgs, message));
+                if named.is_none() {
+                    all_asked_for(args, |argument| query.has_parameter(argument))?;
                 }
                 resolve(&query, &snapshot, &parameters)?
             }
-            QuerySource::Sql(text) => resolve_select(&sql::bind(text, &snapshot, &parameters)?, &snapshot)?,
+            QuerySource::Sql(text) => {
+                let select = sql::bind(text, &snapshot, &parameters)?;
+                if named.is_none() {
+                    all_asked_for(args, |argument| sql::has_parameter(text, argument))?;
+                }
+                resolve_select(&select, &snapshot)?
+            }
             QuerySource::Name(name) => {
                 let message = format!("a named query cannot name another one ({name})");
                 return Err(QueryError::new(QueryErrorKind::BadQuery, message));
@@ -318,6 +321,17 @@ fn family_status(family: &Family) -> QueryStatus {
         subscribers: family.bindings.values().map(|binding| binding.subscribers).sum(),
         last_advance_us: family.gauges.last_advance_ns.load(Relaxed) / 1_000,
         fault: None,
+    }
+}
+
+/// Refuses an argument that a query has no parameter for.
+fn all_asked_for(args: &Map<String, Json>, has: impl Fn(&str) -> bool) -> Result<(), QueryError> {
+    match args.keys().find(|argument| !has(argument)) {
+        None => Ok(()),
+        Some(argument) => {
+            let message = format!("the query has no parameter {argument}");
+            Err(QueryError::new(QueryErrorKind::BadArgs, message))
+        }
     }
 }
 

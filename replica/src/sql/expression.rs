@@ -3,7 +3,7 @@
 use super::{
     Binder,
     parameters::{Meeting, Term, together},
-    place::{Place, Result, first_operand, start},
+    place::{Place, Result, start},
     rewrite::Position,
     scope::{Name, Scope, folded, simple},
     select::{Block, Clause, Within, operands},
@@ -38,18 +38,23 @@ impl Binder<'_> {
 
     /// A constant.
     pub(super) fn constant(&mut self, expr: &Expr, what: &str) -> Result<Typed> {
-        let mut block = Block::new(Rc::new(Scope::default()), Clause::Constant);
-        let frames = std::mem::take(&mut self.frames);
-        let operand = match self.term(expr, &mut block)? {
-            Term::Parameter(parameter) => parameter.natural()?,
-            Term::Operand(Operand::Unknown(Some(text))) => match typing::number(&text) {
+        let operand = match self.constant_operand(expr)? {
+            Operand::Unknown(Some(text)) => match typing::number(&text) {
                 Some(number) => number,
                 None => return start(expr).mismatch(format_args!("{what} is a whole number")),
             },
-            Term::Operand(operand) => operand,
+            operand => operand,
         };
-        self.frames = frames;
         Ok(operand.settle())
+    }
+
+    /// An expression that reads nothing of any row, before it meets a type.
+    pub(super) fn constant_operand(&mut self, expr: &Expr) -> Result<Operand> {
+        let mut block = Block::new(Rc::new(Scope::default()), Clause::Constant);
+        let frames = std::mem::take(&mut self.frames);
+        let operand = self.term(expr, &mut block)?.natural()?;
+        self.frames = frames;
+        Ok(operand)
     }
 
     /// An expression.
@@ -59,10 +64,6 @@ impl Binder<'_> {
 
     fn term_here<'q>(&mut self, expr: &'q Expr, block: &mut Block<'q>) -> Result<Term> {
         let place = || start(expr);
-        // The parser takes the operator's operand to be all of it, where SQL negates last.
-        if let Some(Expr::Exists { negated: true, .. }) = first_operand(expr) {
-            return place().unsupported("not exists (…) as an operand without parentheses around it");
-        }
         let typed = match expr {
             Expr::Nested(inner) => return self.term(inner, block),
             Expr::Value(value) => return self.literal(value),

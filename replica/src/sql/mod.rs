@@ -37,7 +37,7 @@ pub mod write;
 mod tests;
 
 pub use check::check_condition;
-pub use parse::{TEXT_BYTES_MAX, TOKENS_MAX};
+pub use parse::{TEXT_BYTES_MAX, TOKENS_MAX, has_parameter};
 pub use statement::{Bound, Script, Statement};
 
 use crate::{

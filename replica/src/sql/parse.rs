@@ -61,7 +61,7 @@ fn parser(text: &str) -> Result<(Parser<'static>, Words)> {
     let tokens = Tokenizer::new(&DIALECT, text).tokenize_with_location().map_err(|error| {
         Place::from(error.location).error(QueryErrorKind::BadQuery, error.message.to_lowercase())
     })?;
-    let tokens = with_parameters(tokens);
+    let tokens = with_negated_exists(with_parameters(tokens));
     if let Some(token) = tokens.get(TOKENS_MAX) {
         return Place::from(token.span)
             .bad(format_args!("the text has more than the limit of {TOKENS_MAX} words and signs"));
@@ -78,6 +78,16 @@ fn parser(text: &str) -> Result<(Parser<'static>, Words)> {
     let parser =
         Parser::new(&DIALECT).with_recursion_limit(PARSER_DEPTH_MAX).with_tokens_with_locations(tokens);
     Ok((parser, words))
+}
+
+/// Whether a text has a parameter of a name.
+#[must_use]
+pub fn has_parameter(text: &str, name: &str) -> bool {
+    let tokens = Tokenizer::new(&DIALECT, text).tokenize_with_location().unwrap_or_default();
+    with_parameters(tokens).iter().any(|token| match &token.token {
+        Token::Placeholder(placeholder) => placeholder.strip_prefix(':') == Some(name),
+        _ => false,
+    })
 }
 
 /// Where the first word stands.
@@ -103,12 +113,47 @@ fn refusal(error: ParserError) -> crate::query::QueryError {
         }
         None => (message, Place::UNKNOWN),
     };
+    if message.ends_with("found: exclude") || message.ends_with("found: EXCLUDE") {
+        return place.error(QueryErrorKind::BadQuery, "exclude in a frame is not supported");
+    }
     let message = message.trim_start_matches("Expected: ").to_owned();
     let message = match message.split_once(", found: ") {
         Some((expected, found)) => format!("expected {expected}, found {found}"),
         None => message,
     };
     place.error(QueryErrorKind::BadQuery, message)
+}
+
+/// Puts parentheses around `exists (…)` after `not`: the parser takes `not exists (…)` for the operand of an operator that
+/// follows, where SQL negates last.
+fn with_negated_exists(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+    let is_word = |at: usize, word: &str| match tokens.get(at).map(|token| &token.token) {
+        Some(Token::Word(found)) => found.quote_style.is_none() && found.value.eq_ignore_ascii_case(word),
+        _ => false,
+    };
+    let is = |at: usize, wanted: &Token| tokens.get(at).is_some_and(|token| token.token == *wanted);
+    // How many parentheses are open where an `exists` began.
+    let (mut open, mut begun) = (0_usize, Vec::new());
+    let mut out = Vec::with_capacity(tokens.len());
+    for (at, token) in tokens.iter().enumerate() {
+        if at > 0 && is_word(at - 1, "not") && is_word(at, "exists") && is(at + 1, &Token::LParen) {
+            out.push(TokenWithSpan { token: Token::LParen, span: token.span });
+            begun.push(open);
+        }
+        out.push(token.clone());
+        match token.token {
+            Token::LParen => open += 1,
+            Token::RParen => {
+                open = open.saturating_sub(1);
+                if begun.last() == Some(&open) {
+                    begun.pop();
+                    out.push(token.clone());
+                }
+            }
+            _ => {}
+        }
+    }
+    out
 }
 
 /// Makes one placeholder of a colon, the word that follows at once, and further words with dots between.

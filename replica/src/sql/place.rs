@@ -79,7 +79,7 @@ pub(super) fn fits(columns: usize, place: Place) -> Result<usize> {
 }
 
 /// The first operand of an operator, for those that bind more tightly than NOT.
-pub(super) fn first_operand(expr: &Expr) -> Option<&Expr> {
+fn first_operand(expr: &Expr) -> Option<&Expr> {
     Some(match expr {
         Expr::BinaryOp { op: BinaryOperator::And | BinaryOperator::Or, .. } => return None,
         Expr::BinaryOp { left, .. } | Expr::AnyOp { left, .. } | Expr::AllOp { left, .. } => left,

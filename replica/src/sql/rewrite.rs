@@ -3,7 +3,7 @@
 
 use super::place::Result;
 use crate::{
-    algebra::{Aggregate, Column, WindowFunction, WindowKind, domain, domain_column},
+    algebra::{Aggregate, Bound, Column, Frame, Limit, WindowFunction, WindowKind, domain, domain_column},
     expr::{Condition, Scalar},
 };
 use tidegate_wire::model::Order;
@@ -181,19 +181,44 @@ impl Rewrite for Aggregate {
 impl Rewrite for WindowFunction {
     fn rewrite(&self, replace: &mut Replace<'_>) -> Result<Self> {
         let kind = match &self.kind {
-            WindowKind::RowNumber => WindowKind::RowNumber,
-            WindowKind::Rank => WindowKind::Rank,
-            WindowKind::DenseRank => WindowKind::DenseRank,
+            kind @ (WindowKind::RowNumber
+            | WindowKind::Rank
+            | WindowKind::DenseRank
+            | WindowKind::PercentRank
+            | WindowKind::CumeDist
+            | WindowKind::Ntile(_)) => kind.clone(),
             WindowKind::Lag { value, offset, default } => {
                 WindowKind::Lag { value: value.rewrite(replace)?, offset: *offset, default: default.clone() }
             }
-            WindowKind::FirstValue(value, frame) => WindowKind::FirstValue(value.rewrite(replace)?, *frame),
-            WindowKind::LastValue(value, frame) => WindowKind::LastValue(value.rewrite(replace)?, *frame),
+            WindowKind::FirstValue(value, frame) => {
+                WindowKind::FirstValue(value.rewrite(replace)?, frame.rewrite(replace)?)
+            }
+            WindowKind::LastValue(value, frame) => {
+                WindowKind::LastValue(value.rewrite(replace)?, frame.rewrite(replace)?)
+            }
+            WindowKind::NthValue(value, number, frame) => {
+                WindowKind::NthValue(value.rewrite(replace)?, *number, frame.rewrite(replace)?)
+            }
             WindowKind::Aggregate(aggregate, frame) => {
-                WindowKind::Aggregate(aggregate.rewrite(replace)?, *frame)
+                WindowKind::Aggregate(aggregate.rewrite(replace)?, frame.rewrite(replace)?)
             }
         };
         Ok(Self { kind, ty: self.ty })
+    }
+}
+
+impl Rewrite for Frame {
+    fn rewrite(&self, replace: &mut Replace<'_>) -> Result<Self> {
+        let mut bound = |bound: &Bound| -> Result<Bound> {
+            Ok(match bound {
+                Bound::Limit(limit) => Bound::Limit(Box::new(Limit {
+                    value: limit.value.rewrite(replace)?,
+                    ..Limit::clone(limit)
+                })),
+                other => other.clone(),
+            })
+        };
+        Ok(Self { unit: self.unit, start: bound(&self.start)?, end: bound(&self.end)? })
     }
 }
 

@@ -200,9 +200,12 @@ impl Binder<'_> {
         };
         let mut partition = Vec::new();
         // What is written the same is the same column, though a subquery or window function in it is bound anew.
+        // A number is another's position, not the same number.
         let mut written: Vec<(&Expr, usize)> = Vec::new();
         for (column, item) in items.iter().enumerate() {
-            if let Item::Expr(expr, _) = item {
+            if let Item::Expr(expr, _) = item
+                && !matches!(bare(expr), Expr::Value(_))
+            {
                 written.push((bare(expr), column));
             }
         }
@@ -212,7 +215,9 @@ impl Binder<'_> {
                 None => self.order_column(expr, "distinct on", &mut block, &mut columns, &outputs)?,
             };
             partition.push(column);
-            written.push((bare(expr), column));
+            if !matches!(bare(expr), Expr::Value(_)) {
+                written.push((bare(expr), column));
+            }
         }
         let mut order = Vec::new();
         let known = columns.len();

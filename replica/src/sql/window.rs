@@ -6,21 +6,23 @@ use super::{
     function::Call,
     parameters::{Meeting, together, whole_number},
     place::{Place, Result, start},
-    query::column,
+    query::{column, order_item},
     scope::folded,
     select::{Block, Within},
 };
 use crate::{
-    algebra::{Bound, Frame, FrameUnit, WindowFunction, WindowKind},
+    algebra::{Bound, Frame, FrameUnit, Limit, WindowFunction, WindowKind},
     expr::{
         Scalar,
-        typing::{Operand, Type, Typed, unify},
+        interval::Interval,
+        typing::{self, Operand, Type, Typed, unify},
     },
 };
 use sqlparser::ast::{
     Expr, OrderByExpr, WindowFrame, WindowFrameBound, WindowFrameUnits, WindowSpec, WindowType,
 };
-use tidegate_wire::model::ColumnType;
+use std::sync::Arc;
+use tidegate_wire::model::{ColumnType, Direction, Numeric, Order, Value, ValueRef};
 
 /// A window with what the ones it builds on say.
 #[derive(Clone, Copy)]
@@ -59,8 +61,14 @@ impl Binder<'_> {
             let typed = self.operand(expr, block)?.settle();
             partition.push(column(typed, start(expr))?.scalar);
         }
-        let order = self.order(window.order, block)?;
-        let frame = self.frame(window, *place)?;
+        let (mut order, mut types) = (Vec::new(), Vec::new());
+        for item in window.order {
+            let (expr, direction) = order_item(item)?;
+            let typed = self.operand(expr, block)?.settle();
+            types.push(typed.ty);
+            order.push((column(typed, start(expr))?.scalar, direction));
+        }
+        let frame = self.frame(window, &mut order, &types, *place)?;
         let (kind, ty) = self.window_call(call, frame, block)?;
         block.within = Within::Nothing;
         let result = column(Typed { scalar: Scalar::Column(0), ty }, *place)?.ty;
@@ -110,6 +118,27 @@ impl Binder<'_> {
             "dense_rank" => {
                 arity(0..=0)?;
                 (WindowKind::DenseRank, int8)
+            }
+            "percent_rank" => {
+                arity(0..=0)?;
+                (WindowKind::PercentRank, Type::Column(ColumnType::Float8))
+            }
+            "cume_dist" => {
+                arity(0..=0)?;
+                (WindowKind::CumeDist, Type::Column(ColumnType::Float8))
+            }
+            "ntile" => {
+                arity(1..=1)?;
+                (
+                    WindowKind::Ntile(self.at_least_one(arguments[0], "the number of buckets of ntile")?),
+                    Type::Int4,
+                )
+            }
+            "nth_value" => {
+                arity(2..=2)?;
+                let typed = self.operand(arguments[0], block)?.settle();
+                let number = self.at_least_one(arguments[1], "the number of nth_value")?;
+                (WindowKind::NthValue(typed.scalar, number, frame), typed.ty)
             }
             "first_value" | "last_value" => {
                 arity(1..=1)?;
@@ -164,7 +193,24 @@ impl Binder<'_> {
         Ok((WindowKind::Lag { value, offset, default }, ty))
     }
 
-    fn frame(&mut self, window: Window<'_>, place: Place) -> Result<Frame> {
+    /// A constant that is at least 1.
+    fn at_least_one(&mut self, expr: &Expr, what: &str) -> Result<u64> {
+        let typed = self.constant(expr, what)?;
+        match whole_number(&typed.scalar, what, start(expr))?.map(u64::try_from) {
+            Some(Ok(count @ 1..)) => Ok(count),
+            Some(_) => start(expr).bad(format_args!("{what} is greater than 0")),
+            None => start(expr).unsupported(format_args!("{what} that is NULL")),
+        }
+    }
+
+    /// A window's frame. Where a range has an offset, dates are ordered as the moments that they are compared as.
+    fn frame(
+        &mut self,
+        window: Window<'_>,
+        order: &mut [(Scalar, Order)],
+        types: &[Type],
+        place: Place,
+    ) -> Result<Frame> {
         let Some(WindowFrame { units, start_bound, end_bound }) = window.frame else {
             return Ok(Frame { unit: FrameUnit::Range, start: Bound::Unbounded, end: Bound::Current });
         };
@@ -176,31 +222,88 @@ impl Binder<'_> {
             }
             WindowFrameUnits::Groups => FrameUnit::Groups,
         };
-        let start = match start_bound {
-            WindowFrameBound::Following(None) => {
-                return place.bad("a frame does not start at unbounded following");
+        let end_bound = end_bound.as_ref().unwrap_or(&WindowFrameBound::CurrentRow);
+        use WindowFrameBound::{CurrentRow, Following, Preceding};
+        match (start_bound, end_bound) {
+            (Following(None), _) => return place.bad("a frame does not start at unbounded following"),
+            (_, Preceding(None)) => return place.bad("a frame does not end at unbounded preceding"),
+            (CurrentRow, Preceding(_)) | (Following(_), Preceding(_) | CurrentRow) => {
+                return place.bad("a frame ends before it starts");
             }
-            bound => self.bound(bound, unit, place)?,
-        };
-        let end = match end_bound {
-            None => Bound::Current,
-            Some(WindowFrameBound::Preceding(None)) => {
-                return place.bad("a frame does not end at unbounded preceding");
-            }
-            Some(bound) => self.bound(bound, unit, place)?,
-        };
-        let backwards = matches!(
-            (start, end),
-            (Bound::Current, Bound::Preceding(_))
-                | (Bound::Following(_), Bound::Preceding(_) | Bound::Current)
-        );
-        if backwards {
-            return place.bad("a frame ends before it starts");
+            _ => {}
         }
-        Ok(Frame { unit, start, end })
+        let mut bound = |bound: &WindowFrameBound| match bound {
+            Preceding(Some(offset)) | Following(Some(offset)) if unit == FrameUnit::Range => {
+                let ([order], [ty]) = (&mut *order, types) else {
+                    return place.bad("a range frame with an offset needs an order by of one expression");
+                };
+                self.limit(offset, matches!(bound, Preceding(_)), order, *ty, place)
+            }
+            bound => self.bound(bound, place),
+        };
+        Ok(Frame { unit, start: bound(start_bound)?, end: bound(end_bound)? })
     }
 
-    fn bound(&mut self, bound: &WindowFrameBound, unit: FrameUnit, place: Place) -> Result<Bound> {
+    /// How far a range goes from the current row's value in the order.
+    fn limit(
+        &mut self,
+        offset: &Expr,
+        preceding: bool,
+        order: &mut (Scalar, Order),
+        ty: Type,
+        place: Place,
+    ) -> Result<Bound> {
+        let what = "the offset of a frame";
+        let column = match ty {
+            Type::Int4 => ColumnType::Int8,
+            Type::Column(ColumnType::Date) => ColumnType::Timestamptz,
+            Type::Column(column) => column,
+            Type::Interval => return place.unsupported("a range frame with an offset over an interval"),
+        };
+        let wanted = match column {
+            ColumnType::Int8 | ColumnType::Float8 | ColumnType::Numeric => Type::Column(column),
+            ColumnType::Timestamptz => Type::Interval,
+            _ => return place.unsupported(format_args!("a range frame with an offset over {ty}")),
+        };
+        let operand = self.constant_operand(offset)?;
+        let offset_place = start(offset);
+        let offset = operand.settle_as(wanted).map_err(|error| offset_place.typing(error))?;
+        let Scalar::Constant(distance) = &offset.scalar else {
+            return offset_place.unsupported(format_args!("{what} that is not a constant or parameter"));
+        };
+        let is_negative = match (wanted, distance) {
+            (_, Value::Null) => true,
+            (Type::Interval, distance) => Interval::from_value(distance.as_ref()).span() < 0,
+            (_, distance) => distance.as_ref().compare(ValueRef::Int8(0)).is_lt(),
+        };
+        if is_negative {
+            return offset_place.bad(format_args!("{what} is not negative or NULL"));
+        }
+        if ty == Type::Column(ColumnType::Date)
+            && !matches!(order.0, Scalar::Convert(Type::Column(ColumnType::Timestamptz), _))
+        {
+            let date = std::mem::replace(&mut order.0, Scalar::Constant(Value::Null));
+            order.0 = Scalar::Convert(Type::Column(ColumnType::Timestamptz), Box::new(date));
+        }
+        let here = Operand::typed(order.0.clone(), Type::Column(column));
+        let is_below = preceding == (order.1.direction == Direction::Asc);
+        let value = typing::binary(if is_below { "-" } else { "+" }, here, Operand::Typed(offset))
+            .map_err(|error| offset_place.typing(error))?;
+        let extreme = match (column, is_below) {
+            (ColumnType::Float8, true) => Value::Float8(f64::NEG_INFINITY),
+            (ColumnType::Float8, false) => Value::Float8(f64::INFINITY),
+            (ColumnType::Numeric, true) => Value::Numeric(Arc::new(Numeric::NegativeInfinity)),
+            (ColumnType::Numeric, false) => Value::Numeric(Arc::new(Numeric::Infinity)),
+            (ColumnType::Timestamptz, true) => Value::Timestamptz(i64::MIN),
+            (ColumnType::Timestamptz, false) => Value::Timestamptz(i64::MAX),
+            (_, true) => Value::Int8(i64::MIN),
+            (_, false) => Value::Int8(i64::MAX),
+        };
+        Ok(Bound::Limit(Box::new(Limit { value: value.scalar, extreme, order: order.1 })))
+    }
+
+    /// A bound that counts rows or groups.
+    fn bound(&mut self, bound: &WindowFrameBound, place: Place) -> Result<Bound> {
         let (count, preceding) = match bound {
             WindowFrameBound::CurrentRow => return Ok(Bound::Current),
             WindowFrameBound::Preceding(None) | WindowFrameBound::Following(None) => {
@@ -209,9 +312,6 @@ impl Binder<'_> {
             WindowFrameBound::Preceding(Some(count)) => (count, true),
             WindowFrameBound::Following(Some(count)) => (count, false),
         };
-        if unit == FrameUnit::Range {
-            return place.unsupported("a range frame with an offset");
-        }
         let what = "the offset of a frame";
         let typed = self.constant(count, what)?;
         let count = whole_number(&typed.scalar, what, start(count))?;

@@ -368,13 +368,23 @@ impl<'t> Generator<'t> {
         }
         if self.chance(if filter.is_some() { 0.2 } else { 0.4 }) {
             let depth = self.rng.random_range(1..=2);
-            let more = self.condition(depth, &leaves);
+            let more = self.broad_condition(depth, &leaves);
             filter = Some(match filter {
                 Some(filter) => super::expression::call(Kind::Bool, "({} and {})", vec![filter, more]),
                 None => more,
             });
         }
         filter
+    }
+
+    /// A condition that leaves some rows: one alone is often true of none.
+    pub(super) fn broad_condition(&mut self, depth: usize, leaves: &[Expr]) -> Expr {
+        let condition = self.condition(depth, leaves);
+        if self.chance(0.4) {
+            return condition;
+        }
+        let other = self.condition(1, leaves);
+        super::expression::call(Kind::Bool, "({} or {})", vec![condition, other])
     }
 }
 

@@ -67,7 +67,7 @@ impl Generator<'_> {
             _ => Group::By(keys.clone()),
         };
         if self.chance(0.25) {
-            select.having = Some(self.condition(1, &leaves));
+            select.having = Some(self.broad_condition(1, &leaves));
         }
         let unique = identity.is_some();
         Scope { leaves, identity, unique }

@@ -28,6 +28,27 @@ const PEERS: &[&str] = &[
     " groups between 1 preceding and 1 following",
 ];
 
+/// Frames that reach as far as values go: they need an order by one expression, of which offsets can be taken.
+const REACHES: &[&str] = &[
+    " range between {o} preceding and {o} following",
+    " range between {o} preceding and current row",
+    " range between current row and {o} following",
+    " range between unbounded preceding and {o} following",
+    " range between {o} following and unbounded following",
+    " range {o} preceding",
+];
+
+/// An offset from values of a kind, where a frame can have one.
+fn offset(kind: Kind) -> Option<&'static str> {
+    Some(match kind {
+        Kind::Int | Kind::Big => "2",
+        Kind::Num => "1.5",
+        Kind::Float => "0.75",
+        Kind::Date | Kind::Time => "'1 month 1 day'",
+        _ => return None,
+    })
+}
+
 impl Generator<'_> {
     /// A window function over the rows of a scope; none when it has nothing to order by.
     pub(super) fn window(&mut self, scope: &Scope) -> Option<Expr> {
@@ -52,6 +73,10 @@ impl Generator<'_> {
             order.push((determined(self.pick(&leaves)), self.pick(ORDERS)));
         }
         let told_apart = identity.is_some();
+        let reach = match order.as_slice() {
+            [(expr, _)] if !told_apart => offset(expr.kind).filter(|_| self.chance(0.5)),
+            _ => None,
+        };
         for column in identity.into_iter().flatten() {
             order.push((column, self.pick(ORDERS)));
         }
@@ -61,10 +86,14 @@ impl Generator<'_> {
             over_args.extend(order.into_iter().map(|(expr, _)| expr));
         }
         let frame = if told_apart && self.chance(0.5) { self.pick(ROWS) } else { self.pick(PEERS) };
+        let frame = match reach {
+            Some(offset) => self.pick(REACHES).replace("{o}", offset),
+            None => frame.to_owned(),
+        };
         let ordered = over.last().is_some_and(|part| part.starts_with("order"));
-        let frame = if frame.contains("groups") && !ordered { "" } else { frame };
+        let frame = if frame.contains("groups") && !ordered { String::new() } else { frame };
         let (kind, grade, function, mut args, framed) = self.window_function(&leaves, told_apart);
-        let frame = if framed { frame } else { "" };
+        let frame = if framed { frame } else { String::new() };
         args.extend(over_args);
         let node = Node::Call(format!("{function} over ({}{frame})", over.join(" ")), args, None);
         Some(Expr { kind, grade, node })
@@ -76,7 +105,7 @@ impl Generator<'_> {
         leaves: &[Expr],
         told_apart: bool,
     ) -> (Kind, Grade, String, Vec<Expr>, bool) {
-        let choice = self.rng.random_range(0..if told_apart { 9 } else { 5 });
+        let choice = self.rng.random_range(0..if told_apart { 11 } else { 6 });
         let value = |generator: &mut Self| {
             let kind = generator.kind_of(leaves);
             generator.simple(kind, leaves)
@@ -86,8 +115,15 @@ impl Generator<'_> {
                 let function = self.pick(&["rank()", "dense_rank()"]);
                 (Kind::Int, Grade::Fixed, function.to_owned(), Vec::new(), false)
             }
-            5 => (Kind::Int, Grade::Fixed, "row_number()".to_owned(), Vec::new(), false),
-            6 | 7 => {
+            1 => {
+                let function = self.pick(&["percent_rank()", "cume_dist()"]);
+                (Kind::Float, Grade::Computed, function.to_owned(), Vec::new(), false)
+            }
+            6 => {
+                let function = self.pick(&["row_number()", "row_number()", "ntile(2)", "ntile(3)"]);
+                (Kind::Int, Grade::Fixed, function.to_owned(), Vec::new(), false)
+            }
+            7 | 8 => {
                 let function = self.pick(&["lag", "lead"]);
                 let value = value(self);
                 let (kind, mut grade) = (value.kind, value.grade);
@@ -105,10 +141,10 @@ impl Generator<'_> {
                 };
                 (kind, grade, template, args, false)
             }
-            8 => {
-                let function = self.pick(&["first_value", "last_value"]);
+            9 | 10 => {
+                let function = self.pick(&["first_value({})", "last_value({})", "nth_value({}, 2)"]);
                 let value = value(self);
-                (value.kind, value.grade, format!("{function}({{}})"), vec![value], true)
+                (value.kind, value.grade, function.to_owned(), vec![value], true)
             }
             _ => loop {
                 let (kind, grade, template, args) = self.aggregate_parts(leaves);

@@ -56,7 +56,15 @@ fn case(branches: Vec<(Condition, Scalar)>, mut otherwise: Scalar) -> Scalar {
             condition => kept.push((condition, result)),
         }
     }
-    if kept.is_empty() { otherwise } else { Scalar::Case(kept, Box::new(otherwise)) }
+    if kept.is_empty() { alone(otherwise) } else { Scalar::Case(kept, Box::new(otherwise)) }
+}
+
+/// What an expression comes to, told from what is written so itself: group by holds the two to be different.
+fn alone(scalar: Scalar) -> Scalar {
+    match scalar {
+        Scalar::Constant(_) | Scalar::Coalesce(_) => scalar,
+        scalar => Scalar::Coalesce(vec![scalar]),
+    }
 }
 
 fn coalesce(operands: Vec<Scalar>) -> Scalar {
@@ -70,7 +78,7 @@ fn coalesce(operands: Vec<Scalar>) -> Scalar {
     }
     match kept.len() {
         0 => Scalar::Constant(Value::Null),
-        1 => kept.remove(0),
+        1 => alone(kept.remove(0)),
         _ => Scalar::Coalesce(kept),
     }
 }

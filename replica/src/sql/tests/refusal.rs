@@ -185,14 +185,34 @@ fn refusals() {
             "a function in from is not supported (line 1, column 16)",
         ),
         (
-            "select ntile(3) over () from t",
+            "select ntile(0) over () from t",
             BadQuery,
-            "window function ntile is not supported (line 1, column 8)",
+            "the number of buckets of ntile is greater than 0 (line 1, column 14)",
+        ),
+        (
+            "select nth_value(a, null) over () from t",
+            BadQuery,
+            "the number of nth_value that is NULL is not supported (line 1, column 21)",
+        ),
+        (
+            "select sum(a) over (order by b range 1 preceding) from t",
+            BadQuery,
+            "a range frame with an offset over text is not supported (line 1, column 8)",
+        ),
+        (
+            "select sum(a) over (order by a range -1 preceding) from t",
+            BadQuery,
+            "the offset of a frame is not negative or NULL (line 1, column 39)",
+        ),
+        (
+            "select sum(a) over (order by a rows unbounded preceding exclude ties) from t",
+            BadQuery,
+            "exclude in a frame is not supported (line 1, column 57)",
         ),
         (
             "select sum(a) over (range between 1 preceding and current row) from t",
             BadQuery,
-            "a range frame with an offset is not supported (line 1, column 8)",
+            "a range frame with an offset needs an order by of one expression (line 1, column 8)",
         ),
         (
             "select sum(a) over (rows between current row and 1 preceding) from t",

@@ -36,6 +36,10 @@ fn select() {
             "a, b -> top(project(table0, [$1:int8, $2:text, $6:timestamptz]), [$0], [$0, $2 desc], 0, 1) order 0, 2 desc",
         ),
         (
+            "select distinct on (a) a, 1 as one from t order by 1, one",
+            "a, one -> top(project(table0, [$1:int8, 1:int8]), [$0], [$0, $1], 0, 1) order 0, 1",
+        ),
+        (
             "select id as a2, a from t order by a2, 2, a + 1",
             "a2, a -> project(table0, [$0:int8, $1:int8, ($1 + 1):int8]) order 0, 1, 2",
         ),

@@ -128,21 +128,26 @@ fn window(of: &WindowFunction) -> String {
         WindowKind::Lag { value: of, offset, default } => {
             format!("lag({}, {offset}, {})", scalar(of), value(default))
         }
-        WindowKind::FirstValue(of, f) => format!("first({}) {}", scalar(of), frame(*f)),
-        WindowKind::LastValue(of, f) => format!("last({}) {}", scalar(of), frame(*f)),
-        WindowKind::Aggregate(of, f) => format!("{} {}", aggregate(of), frame(*f)),
+        WindowKind::PercentRank => "percent_rank".to_owned(),
+        WindowKind::CumeDist => "cume_dist".to_owned(),
+        WindowKind::Ntile(buckets) => format!("ntile({buckets})"),
+        WindowKind::FirstValue(of, f) => format!("first({}) {}", scalar(of), frame(f)),
+        WindowKind::LastValue(of, f) => format!("last({}) {}", scalar(of), frame(f)),
+        WindowKind::NthValue(of, number, f) => format!("nth({}, {number}) {}", scalar(of), frame(f)),
+        WindowKind::Aggregate(of, f) => format!("{} {}", aggregate(of), frame(f)),
     };
     format!("{kind}:{}", of.ty)
 }
 
-fn frame(of: Frame) -> String {
-    let bound = |bound| match bound {
+fn frame(of: &Frame) -> String {
+    let bound = |bound: &Bound| match bound {
+        Bound::Limit(limit) => format!("[{}]", scalar(&limit.value)),
         Bound::Unbounded => "*".to_owned(),
         Bound::Preceding(count) => format!("-{count}"),
         Bound::Current => "0".to_owned(),
         Bound::Following(count) => format!("+{count}"),
     };
-    format!("{:?} {}..{}", of.unit, bound(of.start), bound(of.end)).to_lowercase()
+    format!("{:?} {}..{}", of.unit, bound(&of.start), bound(&of.end)).to_lowercase()
 }
 
 pub(super) fn value(of: &Value) -> String {

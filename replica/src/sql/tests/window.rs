@@ -22,6 +22,10 @@ fn window() {
             "c, f -> project(window(window(table0, [$2], [], [Count():int8 filter $1 > 1 range *..0:int8]), [], [$0], [first($2) groups 0..+2:text]), [$7:int8, $8:text])",
         ),
         (
+            "select sum(a) over (order by a desc range between 1 preceding and current row) as s, nth_value(b, 2) over (order by id) as v, ntile(4) over () as q, cume_dist() over () as c from t",
+            "s, v, q, c -> project(window(window(window(table0, [], [$1 desc], [Sum($1):numeric range [($1 + 1)]..0:numeric]), [], [$0], [nth($2, 2) range *..0:text]), [], [], [ntile(4):int8, cume_dist:float8]), [$7:numeric, $8:text, $9:int8, $10:float8])",
+        ),
+        (
             "select a, rank() over (order by sum(n) desc) as r from t group by a order by r",
             "a, r -> project(window(aggregate(table0, [$1:int8], [Sum($3):numeric]), [], [$1 desc], [rank:int8]), [$0:int8, $2:int8]) order 1",
         ),
