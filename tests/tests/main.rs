@@ -12,6 +12,7 @@ mod full_disk;
 mod hydration_aside;
 mod log_is_gapless;
 mod named_queries;
+mod nexmark_equals_postgres;
 mod progress_is_irrevocable;
 mod query_fault_stays_local;
 mod queues_are_bounded;
@@ -21,6 +22,7 @@ mod slow_client_holds_nobody;
 mod slow_worker_holds_only_its_own;
 mod sql_equals_postgres;
 mod support;
+mod tpch_equals_postgres;
 mod view_equals_fresh_query;
 mod wire_is_separate;
 

@@ -8,6 +8,7 @@
 mod accumulator;
 mod aggregate;
 mod bag;
+mod decimal_sum;
 mod exact_sum;
 mod join;
 mod mark;
@@ -30,7 +31,7 @@ use crate::{
     worker::{BindingId, Change},
 };
 use aggregate::Groups;
-use bag::{Arrangement, Bag, NoExists, consolidate};
+use bag::{Arrangement, Bag, KeyBuffer, NoExists, consolidate};
 use hashbrown::HashMap;
 use mark::Sides;
 use ordered::Ordered;
@@ -74,6 +75,8 @@ struct Step<'a> {
     is_first: bool,
     /// The slot values that come or go.
     parameters: Bag,
+    /// Where keys are encoded that are looked up.
+    key: KeyBuffer,
 }
 
 impl Step<'_> {
@@ -262,6 +265,7 @@ impl Dataflow {
             after: Reader { snapshot: &delta.to, budget },
             is_first,
             parameters,
+            key: KeyBuffer::default(),
         };
         let mut changes: Vec<Bag> = Vec::with_capacity(self.states.len());
         for (state, node) in self.states.iter_mut().zip(&self.plan.nodes) {

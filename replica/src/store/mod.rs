@@ -18,6 +18,7 @@ mod record;
 pub mod relation;
 mod replay;
 pub mod snapshot;
+mod statistics;
 pub mod system_tables;
 #[cfg(test)]
 mod tests;

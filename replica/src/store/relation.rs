@@ -1,7 +1,7 @@
 //! One table at one commit version: its rows by primary key, and its secondary indexes. Cheap to clone; a clone is
 //! a frozen copy.
 
-use super::{IndexId, IndexSpec, key::row_key, tree::Tree};
+use super::{IndexId, IndexSpec, key::row_key, statistics::Statistics, tree::Tree};
 use std::sync::Arc;
 use tidegate_wire::model::{Row, TableSchema};
 
@@ -16,13 +16,15 @@ pub struct Relation {
     rows: Tree<Row>,
     indexes: Vec<(IndexId, Arc<IndexSpec>, Tree<Row>)>,
     row_bytes: u64,
+    /// Shared by all versions.
+    statistics: Arc<Statistics>,
 }
 
 impl Relation {
     /// An empty table.
     #[must_use]
     pub fn new(schema: Arc<TableSchema>) -> Self {
-        Self { schema, rows: Tree::new(), indexes: Vec::new(), row_bytes: 0 }
+        Self { schema, rows: Tree::new(), indexes: Vec::new(), row_bytes: 0, statistics: Arc::default() }
     }
 
     /// The table's schema.
@@ -64,6 +66,12 @@ impl Relation {
     #[must_use]
     pub fn row_bytes(&self) -> u64 {
         self.row_bytes
+    }
+
+    /// About how many different values some columns have together; 1 when there are no rows.
+    #[must_use]
+    pub fn distinct(&self, columns: &[usize]) -> f64 {
+        self.statistics.distinct(&self.rows, columns)
     }
 
     /// Bytes of the trees' nodes, approximately; walks them.

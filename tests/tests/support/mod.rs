@@ -11,3 +11,4 @@ pub(crate) mod raw;
 pub(crate) mod seeds;
 pub(crate) mod server;
 pub(crate) mod tap;
+pub(crate) mod views;
