@@ -5,16 +5,19 @@ use serde_json::{Map, Value as Json};
 use std::{collections::HashMap, sync::Arc, time::Duration};
 use tidegate_replica::{
     pipeline::{Budget, Pipeline},
-    query::{Parameters, Resolved, Shape, nest::nest, resolve},
+    query::{Parameters, Resolved, Shape, nest::nest, resolve, resolve_select},
+    sql::bind,
     store::{Delta, IndexId, Snapshot, SnapshotEditor, TableId, key::row_key},
     worker::{BindingId, Change},
 };
+use tidegate_tests::changes::RowChange;
 use tidegate_wire::model::{Cv, PlaceMask, Row, TableSchema, query::Query};
 
 /// Tables at their newest commit version.
 pub(crate) struct Engine {
     /// The newest snapshot.
     pub(crate) snapshot: Arc<Snapshot>,
+    tables: Vec<TableId>,
     next_index: u64,
 }
 
@@ -22,10 +25,8 @@ impl Engine {
     /// Empty tables.
     pub(crate) fn new(tables: Vec<TableSchema>) -> Self {
         let mut editor = SnapshotEditor::new(Arc::new(Snapshot::empty()));
-        for table in tables {
-            editor.create_table(table);
-        }
-        Self { snapshot: editor.finish(Cv(1)).to, next_index: 0 }
+        let tables = tables.into_iter().map(|table| editor.create_table(table)).collect();
+        Self { snapshot: editor.finish(Cv(1)).to, tables, next_index: 0 }
     }
 
     /// A table's id.
@@ -45,12 +46,43 @@ impl Engine {
         delta
     }
 
+    /// Makes changes in one commit; their tables are those that the engine was made with, by position.
+    pub(crate) fn apply(&mut self, changes: &[RowChange]) -> Delta {
+        let mut editor = SnapshotEditor::new(Arc::clone(&self.snapshot));
+        for change in changes {
+            let table = self.tables[change.table];
+            let relation = editor.snapshot().table(table).expect("the table exists");
+            let row = change.new.as_ref().or(change.old.as_ref()).expect("a row comes or goes");
+            let key = row_key(row, &relation.schema().primary_key);
+            editor.set(table, &key, change.new.clone());
+        }
+        let delta = editor.finish(self.snapshot.cv().next());
+        self.snapshot = Arc::clone(&delta.to);
+        delta
+    }
+
     /// Resolves a query and builds the indexes that it reads by.
     pub(crate) fn prepare(&mut self, query: &Json) -> anyhow::Result<Resolved> {
         let empty = Map::new();
         let parameters = Parameters { args: &empty, claims: &empty, declared: None };
         let resolved = resolve(&Query::from_json(query)?, &self.snapshot, &parameters)
             .map_err(|error| anyhow::anyhow!("{error}"))?;
+        self.index(&resolved)?;
+        Ok(resolved)
+    }
+
+    /// Plans a select without parameters and builds the indexes that it reads by.
+    pub(crate) fn prepare_sql(&mut self, sql: &str) -> anyhow::Result<Resolved> {
+        let empty = Map::new();
+        let parameters = Parameters { args: &empty, claims: &empty, declared: None };
+        let select =
+            bind(sql, &self.snapshot, &parameters).map_err(|error| anyhow::anyhow!("{sql}: {error}"))?;
+        let resolved = resolve_select(&select, &self.snapshot).map_err(|error| anyhow::anyhow!("{error}"))?;
+        self.index(&resolved)?;
+        Ok(resolved)
+    }
+
+    fn index(&mut self, resolved: &Resolved) -> anyhow::Result<()> {
         let mut editor = SnapshotEditor::new(Arc::clone(&self.snapshot));
         for spec in resolved.shape.indexes() {
             let table = editor.snapshot().table(spec.table).context("the index's table")?;
@@ -61,7 +93,7 @@ impl Engine {
             }
         }
         self.snapshot = editor.finish(self.snapshot.cv()).to;
-        Ok(resolved)
+        Ok(())
     }
 
     /// Binds a query's values in a pipeline of its shape; its result is added to `folded` when there is one.
@@ -129,6 +161,11 @@ impl Folded {
             }
         }
         Ok(())
+    }
+
+    /// The rows, in no order.
+    pub(crate) fn rows(&self) -> impl Iterator<Item = &Row> {
+        self.rows.values().map(|(_, row)| row)
     }
 
     /// The ordered, nested result.

@@ -77,4 +77,28 @@ pub(crate) const FIGURES: &[Figure] = &[
         target: "≤ 2.5 × encoded bytes",
         measure: figures::memory::measure,
     },
+    Figure {
+        name: "groups",
+        what: "advance of count and sum by project over 1,000,000 rows, commits of one row",
+        target: "≤ 5 µs per advance",
+        measure: figures::groups::measure,
+    },
+    Figure {
+        name: "hydrate-join",
+        what: "hydrate a 4-way join with aggregate over 1,000,000 rows",
+        target: "≤ 2 × PostgreSQL's time for the query, warm",
+        measure: figures::hydrate_join::measure,
+    },
+    Figure {
+        name: "tpch",
+        what: "22 TPC-H views at scale 0.1: mean cost of a commit of one order",
+        target: "≤ 1/100 of running the 22 on PostgreSQL",
+        measure: figures::tpch::measure,
+    },
+    Figure {
+        name: "nexmark",
+        what: "Nexmark q3 and q4 live, commits of 1,000 events, one thread",
+        target: "≥ the dbsp crate, one worker",
+        measure: figures::nexmark::measure,
+    },
 ];

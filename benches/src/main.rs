@@ -6,6 +6,7 @@
 
 mod board;
 mod broadcaster;
+mod database;
 mod engine;
 mod figure;
 mod figures;
@@ -15,6 +16,7 @@ mod machine;
 mod report;
 mod sample;
 mod serving;
+mod view;
 
 use anyhow::{Context as _, bail};
 use clap::Parser;
@@ -24,7 +26,7 @@ use std::{ffi::OsString, process::ExitCode};
 /// Measure Tidegate's figures.
 #[derive(Debug, Parser)]
 #[command(
-    after_help = "Names: latency advance families hydrate top fanout watchers first-result apply memory"
+    after_help = "Names: latency advance families hydrate top fanout watchers first-result apply memory groups hydrate-join tpch nexmark"
 )]
 struct Arguments {
     /// The figures to measure; all of them when none is named

@@ -27,6 +27,21 @@ impl Sample {
         self.seconds.len()
     }
 
+    /// Takes over another's times.
+    pub(crate) fn absorb(&mut self, other: &Self) {
+        self.seconds.extend(&other.seconds);
+    }
+
+    /// All times together, in seconds.
+    pub(crate) fn sum(&self) -> f64 {
+        self.seconds.iter().sum()
+    }
+
+    /// The mean in seconds; 0 when there are none.
+    pub(crate) fn mean(&self) -> f64 {
+        self.sum() / self.len().max(1) as f64
+    }
+
     /// The time that a share of all do not exceed, in seconds; 0 when there are none.
     pub(crate) fn quantile(&self, share: f64) -> f64 {
         let mut sorted = self.seconds.clone();

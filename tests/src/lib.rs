@@ -4,8 +4,10 @@
 //!   that agreement between the two means something.
 //! * [`sql`] makes SQL queries, tables and commits from a seed.
 //! * [`workload`] makes schemas, rows, commits, queries and subscribers from a seed.
-//! * [`changes`] makes statements that write rows and change tables, from a seed.
+//! * [`scripts`] makes statements that write rows and change tables, from a seed.
 //! * [`conformance`] reads the recorded nested-query cases, where they are present.
+//! * [`tpch`] makes the tables, commits and queries of TPC-H from a seed; [`changes`] has the forms that they take.
+//! * [`nexmark`] makes an auction house's stream of events and has its queries.
 //! * [`postgres`] starts a private PostgreSQL, whose answers are the measure for SQL.
 //!
 //! Everything is spoken in the JSON forms of the outside interfaces: commits, queries, arguments and results are
@@ -14,7 +16,10 @@
 
 pub mod changes;
 pub mod conformance;
+pub mod nexmark;
 pub mod oracle;
 pub mod postgres;
+pub mod scripts;
 pub mod sql;
+pub mod tpch;
 pub mod workload;

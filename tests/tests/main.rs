@@ -14,6 +14,7 @@ mod json_aggregates;
 mod log_is_gapless;
 mod materialized_views;
 mod named_queries;
+mod nexmark_equals_postgres;
 mod progress_is_irrevocable;
 mod query_fault_stays_local;
 mod queues_are_bounded;
@@ -26,6 +27,7 @@ mod sql_equals_postgres;
 mod sql_logic;
 mod sql_statements;
 mod support;
+mod tpch_equals_postgres;
 mod view_equals_fresh_query;
 mod wire_is_separate;
 

@@ -1,15 +1,13 @@
 //! Marks of which it does not matter whether they are false or NULL: those can be looked up by key.
 
-use super::{Column, flat::Flat, positions::Positions};
+use super::{flat::Flat, positions::Positions};
 use crate::expr::{Condition, Scalar};
 use std::sync::Arc;
 
-/// A filter below a projection that drops the marks it reads, and for which false does as well as NULL, with marks that
-/// need not tell the two apart: those can be looked up by key.
-pub(super) fn with_lax_marks(input: &Arc<Flat>, columns: &[Column]) -> Arc<Flat> {
+/// A filter below an operator that reads some columns only, with marks that need not tell false from NULL, where the
+/// operator does not read them and the filter takes false as well as NULL: those can be looked up by key.
+pub(super) fn with_lax_marks(input: &Arc<Flat>, mut strict: Vec<usize>) -> Arc<Flat> {
     let Flat::Filter { input: filtered, condition } = &**input else { return Arc::clone(input) };
-    let mut strict = Vec::new();
-    columns.to_vec().read(&mut |position| strict.push(position));
     strict_columns(condition, false, &mut strict);
     let relaxed = relax(filtered, &strict);
     Arc::new(Flat::Filter { input: relaxed, condition: condition.clone() })

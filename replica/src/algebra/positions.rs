@@ -11,6 +11,13 @@ pub(crate) trait Positions: Sized {
     /// The same with every column replaced.
     fn map(&self, f: &mut dyn FnMut(usize) -> Scalar) -> Self;
 
+    /// The positions read, the domain's included.
+    fn positions(&self) -> Vec<usize> {
+        let mut positions = Vec::new();
+        self.read(&mut |position| positions.push(position));
+        positions
+    }
+
     /// Whether the domain is read.
     fn reads_domain(&self) -> bool {
         let mut reads = false;
@@ -167,13 +174,41 @@ impl Positions for Frame {
     }
 }
 
-/// The operands of nested ANDs.
+/// The operands of nested ANDs. What all alternatives of an OR demand counts among them, so that it can be a key.
 pub(crate) fn conjuncts(condition: &Condition, out: &mut Vec<Condition>) {
     match condition {
         Condition::And(operands) => operands.iter().for_each(|operand| conjuncts(operand, out)),
         Condition::Constant(Some(true)) => {}
+        Condition::Or(operands) => {
+            let mut alternatives = alternatives(operands);
+            let (first, others) = alternatives.split_first().expect("an OR has operands");
+            let is_common = |operand: &&Condition| others.iter().all(|other| other.contains(operand));
+            let common: Vec<Condition> = first.iter().filter(is_common).cloned().collect();
+            if common.is_empty() {
+                out.push(condition.clone());
+                return;
+            }
+            for alternative in &mut alternatives {
+                alternative.retain(|operand| !common.contains(operand));
+            }
+            out.extend(common);
+            // An alternative that demands nothing else is enough.
+            if !alternatives.iter().any(Vec::is_empty) {
+                out.push(Condition::Or(alternatives.into_iter().map(all).collect()));
+            }
+        }
         other => out.push(other.clone()),
     }
+}
+
+/// What each of an OR's operands demands.
+pub(crate) fn alternatives(operands: &[Condition]) -> Vec<Vec<Condition>> {
+    let of = |operand| {
+        let mut demands = Vec::new();
+        conjuncts(operand, &mut demands);
+        demands
+    };
+    operands.iter().map(of).collect()
 }
 
 /// The condition that all hold.

@@ -139,7 +139,7 @@ impl Unnester {
                 let rows = self.input(input, domain, columns.reads_domain());
                 let own = columns.behind_domain(domain.from, offset(&rows, m));
                 let columns = if rows.depends { [domain.columns(), own].concat() } else { own };
-                same(&rows, Flat::Project { input: with_lax_marks(&rows.rel, &columns), columns })
+                same(&rows, Flat::Project { input: with_lax_marks(&rows.rel, columns.positions()), columns })
             }
             Rel::Join { kind, left, right, condition } => {
                 let left = self.rows(left, domain);
@@ -455,12 +455,12 @@ fn aggregate(rows: &Rows, keys: &[Column], aggregates: &[Aggregate], domain: &Do
     let aggregates: Vec<Aggregate> = aggregates.to_vec().behind_domain(domain.from, by);
     let own: Vec<Column> = keys.to_vec().behind_domain(domain.from, by);
     if !rows.depends {
-        let input = Arc::clone(&rows.rel);
+        let input = with_lax_marks(&rows.rel, [own.positions(), aggregates.positions()].concat());
         return independent(Flat::Aggregate { input, keys: own, aggregates });
     }
     let keys_all = [domain.columns(), own].concat();
-    let groups =
-        Flat::Aggregate { input: Arc::clone(&rows.rel), keys: keys_all, aggregates: aggregates.clone() };
+    let input = with_lax_marks(&rows.rel, [keys_all.positions(), aggregates.positions()].concat());
+    let groups = Flat::Aggregate { input, keys: keys_all, aggregates: aggregates.clone() };
     if !keys.is_empty() || domain.len() == 0 {
         return dependent(groups);
     }

@@ -1,6 +1,9 @@
 //! What an aggregate holds for one group: enough to take away what was added.
 
-use super::exact_sum::{ExactSum, nearest};
+use super::{
+    decimal_sum::DecimalSum,
+    exact_sum::{ExactSum, nearest},
+};
 use crate::{
     algebra::{Aggregate, AggregateFunction},
     expr::{EvalError, arithmetic, cast, scalar::Arithmetic},
@@ -8,6 +11,7 @@ use crate::{
 };
 use bigdecimal::{BigDecimal, RoundingMode, Zero as _, num_bigint::BigInt};
 use hashbrown::HashMap;
+use smallvec::SmallVec;
 use std::{collections::BTreeMap, sync::Arc};
 use tidegate_wire::model::{ColumnType, Numeric, Order, Value, ValueRef, key::encode_cell};
 
@@ -18,6 +22,9 @@ pub(crate) struct Accumulator {
     /// With `distinct`: how often each value is there.
     seen: Option<HashMap<KeyBytes, i64>>,
 }
+
+/// An aggregate's arguments, and how often they are there.
+type Entry = (SmallVec<[Value; 1]>, i64);
 
 #[derive(Debug)]
 enum Kind {
@@ -31,17 +38,17 @@ enum Kind {
     /// Truths and falsehoods.
     Truths(i64, i64),
     /// Values in order.
-    Ordered(BTreeMap<KeyBytes, (Vec<Value>, i64)>),
+    Ordered(BTreeMap<KeyBytes, Entry>),
 }
 
 /// A sum of numbers of one type.
 #[derive(Debug)]
 enum Total {
-    Integer(BigInt),
+    Integer(i128),
+    /// Of squares of integers, which may be beyond 128 bits.
+    Squares(BigInt),
     Numeric {
-        sum: BigDecimal,
-        /// How many numbers have so many decimals: the sum has as many as the most of any.
-        scales: BTreeMap<i64, i64>,
+        sum: DecimalSum,
         special: Special,
     },
     Float {
@@ -71,39 +78,30 @@ impl Special {
 }
 
 impl Total {
-    fn of(ty: ColumnType) -> Self {
+    fn of(ty: ColumnType, is_of_squares: bool) -> Self {
         match ty {
             ColumnType::Float8 => Self::Float { sum: ExactSum::default(), special: Special::default() },
-            ColumnType::Numeric => Self::Numeric {
-                sum: BigDecimal::zero(),
-                scales: BTreeMap::new(),
-                special: Special::default(),
-            },
-            _ => Self::Integer(BigInt::zero()),
+            ColumnType::Numeric => Self::Numeric { sum: DecimalSum::default(), special: Special::default() },
+            _ if is_of_squares => Self::Squares(BigInt::zero()),
+            _ => Self::Integer(0),
         }
     }
 
     fn add(&mut self, value: ValueRef<'_>, weight: i64, is_square: bool) {
         match (self, value) {
-            (Self::Integer(sum), ValueRef::Int8(value)) => {
-                let value = BigInt::from(value);
-                *sum += if is_square { &value * &value * weight } else { value * weight };
+            // Rows are fewer than 2^63, so that their sum is within 128 bits.
+            (Self::Integer(sum), ValueRef::Int8(value)) => *sum += i128::from(value) * i128::from(weight),
+            (Self::Squares(sum), ValueRef::Int8(value)) => {
+                *sum += BigInt::from(i128::from(value) * i128::from(value)) * weight;
             }
-            (Self::Numeric { sum, scales, special }, ValueRef::Numeric(value)) => match value.to_numeric() {
-                Numeric::Finite(value) => {
-                    let scale = value.fractional_digit_count() * if is_square { 2 } else { 1 };
-                    let count = scales.entry(scale).or_default();
-                    *count += weight;
-                    if *count == 0 {
-                        scales.remove(&scale);
-                    }
-                    let value = if is_square { &value * &value } else { value };
-                    *sum += value * BigDecimal::from(weight);
+            (Self::Numeric { sum, special }, ValueRef::Numeric(value)) => {
+                match sum.add(value, weight, is_square) {
+                    None | Some(Numeric::Finite(_)) => {}
+                    Some(Numeric::NaN) => special.nan += weight,
+                    Some(Numeric::NegativeInfinity) if !is_square => special.negative += weight,
+                    Some(Numeric::Infinity | Numeric::NegativeInfinity) => special.infinite += weight,
                 }
-                Numeric::NaN => special.nan += weight,
-                Numeric::NegativeInfinity if !is_square => special.negative += weight,
-                Numeric::Infinity | Numeric::NegativeInfinity => special.infinite += weight,
-            },
+            }
             (Self::Float { sum, special }, ValueRef::Float8(value)) => {
                 if value.is_nan() {
                     special.nan += weight;
@@ -124,13 +122,11 @@ impl Total {
     /// The sum as a numeric with its decimals; for doubles nothing.
     fn numeric(&self) -> Option<Numeric> {
         Some(match self {
-            Self::Integer(sum) => Numeric::Finite(BigDecimal::new(sum.clone(), 0)),
-            Self::Numeric { sum, scales, special } => match special.decides() {
+            Self::Integer(sum) => Numeric::Finite(BigDecimal::from(*sum)),
+            Self::Squares(sum) => Numeric::Finite(BigDecimal::new(sum.clone(), 0)),
+            Self::Numeric { sum, special } => match special.decides() {
                 Some(special) => Numeric::from(special),
-                None => {
-                    let scale = scales.last_key_value().map_or(0, |(scale, _)| *scale).max(0);
-                    Numeric::Finite(sum.with_scale_round(scale, RoundingMode::HalfUp))
-                }
+                None => Numeric::Finite(sum.value()),
             },
             Self::Float { .. } => return None,
         })
@@ -143,9 +139,9 @@ impl Accumulator {
         let ty = aggregate.arguments.first().map_or(ColumnType::Int8, |argument| argument.ty);
         let kind = match aggregate.function {
             F::Count => Kind::Count(0),
-            F::Sum | F::Average => Kind::Numbers { count: 0, sum: Total::of(ty), squares: None },
+            F::Sum | F::Average => Kind::Numbers { count: 0, sum: Total::of(ty, false), squares: None },
             F::StddevPop | F::StddevSample | F::VariancePop | F::VarianceSample => {
-                Kind::Numbers { count: 0, sum: Total::of(ty), squares: Some(Total::of(ty)) }
+                Kind::Numbers { count: 0, sum: Total::of(ty, false), squares: Some(Total::of(ty, true)) }
             }
             F::BoolAnd | F::BoolOr => Kind::Truths(0, 0),
             F::Min | F::Max | F::StringAgg | F::JsonAgg => Kind::Ordered(BTreeMap::new()),
@@ -198,7 +194,7 @@ impl Accumulator {
             (Kind::Truths(trues, _), _) => Value::Bool(*trues > 0),
             (Kind::Numbers { count: 0, .. }, _) => Value::Null,
             (Kind::Numbers { sum: Total::Integer(sum), .. }, F::Sum) if aggregate.ty == ColumnType::Int8 => {
-                Value::Int8(i64::try_from(sum).map_err(|_| EvalError::OutOfRange("int8"))?)
+                Value::Int8(i64::try_from(*sum).map_err(|_| EvalError::OutOfRange("int8"))?)
             }
             (Kind::Numbers { count, sum, squares: None }, function) => match sum.numeric() {
                 Some(sum) if function == F::Sum => numeric(sum),
@@ -256,6 +252,7 @@ impl Kind {
             }
             Self::Ordered(values) => {
                 let mut key = order.to_vec();
+                key.reserve(9 * arguments.len());
                 arguments.iter().for_each(|argument| encode_cell(*argument, Order::ASC, &mut key));
                 arguments.iter().for_each(|argument| push_spelling(*argument, &mut key));
                 let key = KeyBytes::from_slice(&key);
@@ -288,12 +285,12 @@ fn push_spelling(value: ValueRef<'_>, out: &mut Vec<u8>) {
     }
 }
 
-fn first(entry: Option<(&KeyBytes, &(Vec<Value>, i64))>) -> Value {
+fn first(entry: Option<(&KeyBytes, &Entry)>) -> Value {
     entry.map_or(Value::Null, |(_, (values, _))| values[0].clone())
 }
 
 /// Texts with each one's separator before it, but for the first.
-fn join_texts(values: &BTreeMap<KeyBytes, (Vec<Value>, i64)>) -> Value {
+fn join_texts(values: &BTreeMap<KeyBytes, Entry>) -> Value {
     let mut text: Option<String> = None;
     for (arguments, count) in values.values() {
         for _ in 0..*count {

@@ -11,6 +11,7 @@ use crate::{
     store::KeyBytes,
 };
 use hashbrown::HashMap;
+use smallvec::SmallVec;
 use tidegate_wire::model::{Order, Row, Value, key::encode_cell};
 
 /// The groups by their key.
@@ -114,8 +115,8 @@ pub(crate) fn accumulate(
         .arguments
         .iter()
         .map(|argument| argument.scalar.value(row, &NoExists))
-        .collect::<Result<Vec<_>, _>>()?;
-    let values: Vec<_> = values.iter().map(Computed::as_ref).collect();
+        .collect::<Result<SmallVec<[_; 2]>, _>>()?;
+    let values: SmallVec<[_; 2]> = values.iter().map(Computed::as_ref).collect();
     let mut order = Vec::new();
     encode_order(&aggregate.order, row, &mut order)?;
     accumulator.add(aggregate.function, &values, &order, weight);

@@ -1,12 +1,15 @@
 //! Bags of rows with weights, and rows arranged by keys.
 
 use crate::{
-    expr::{EvalError, ExistsProbe, Scalar},
+    expr::{Cells, EvalError, ExistsProbe, Scalar},
     store::KeyBytes,
 };
 use hashbrown::{HashMap, hash_map::EntryRef};
 use smallvec::SmallVec;
-use std::hash::{Hash, Hasher};
+use std::{
+    cell::Cell,
+    hash::{Hash, Hasher},
+};
 use tidegate_wire::model::{Order, Row, key::encode_cell};
 
 /// Rows with how often each comes (above 0) or goes (below 0).
@@ -45,20 +48,28 @@ pub(super) fn consolidate(bag: &mut Bag) {
 /// Scalars that are evaluated outside of nested queries have no EXISTS in them.
 pub(super) struct NoExists;
 
-impl ExistsProbe for NoExists {
-    fn exists(&self, _: usize, _: &Row) -> Result<bool, EvalError> {
+impl<R> ExistsProbe<R> for NoExists {
+    fn exists(&self, _: usize, _: &R) -> Result<bool, EvalError> {
         unreachable!("a select's subqueries are joins")
     }
 }
 
 /// Appends the key of a row; whether it finds anything, which a NULL does not where it does not agree with NULL.
-pub(super) fn encode_key(
+pub(super) fn encode_key<R: Cells>(
     keys: &[Scalar],
     null_agrees: &[bool],
-    row: &Row,
+    row: &R,
     out: &mut Vec<u8>,
 ) -> Result<bool, EvalError> {
     for (at, key) in keys.iter().enumerate() {
+        if let Scalar::Column(column) = key {
+            let cell = row.cell(*column);
+            if cell.is_null() && !null_agrees.get(at).copied().unwrap_or(true) {
+                return Ok(false);
+            }
+            encode_cell(cell, Order::ASC, out);
+            continue;
+        }
         let value = key.value(row, &NoExists)?;
         if value.as_ref().is_null() && !null_agrees.get(at).copied().unwrap_or(true) {
             return Ok(false);
@@ -66,6 +77,21 @@ pub(super) fn encode_key(
         encode_cell(value.as_ref(), Order::ASC, out);
     }
     Ok(true)
+}
+
+/// A buffer for keys that are needed for a moment, so that not each costs an allocation.
+#[derive(Default)]
+pub(super) struct KeyBuffer(Cell<Vec<u8>>);
+
+impl KeyBuffer {
+    /// What `work` makes of the buffer, emptied. Another may come for it meanwhile, which then gets one of its own.
+    pub(super) fn with<T>(&self, work: impl FnOnce(&mut Vec<u8>) -> T) -> T {
+        let mut buffer = self.0.take();
+        buffer.clear();
+        let result = work(&mut buffer);
+        self.0.set(buffer);
+        result
+    }
 }
 
 /// A row's key in an order.
@@ -109,7 +135,7 @@ impl Arrangement {
     }
 
     /// The rows under a key.
-    pub(super) fn get(&self, key: &[u8]) -> impl Iterator<Item = (&Row, i64)> {
+    pub(super) fn get(&self, key: &[u8]) -> impl Iterator<Item = (&Row, i64)> + use<'_> {
         self.groups.get(key).into_iter().flat_map(Group::iter)
     }
 
@@ -179,10 +205,12 @@ impl Group {
         }
     }
 
-    fn iter(&self) -> Box<dyn Iterator<Item = (&Row, i64)> + '_> {
-        match self {
-            Self::Few(rows) => Box::new(rows.iter().map(|(row, weight)| (row, *weight))),
-            Self::Many(rows) => Box::new(rows.iter().map(|(row, weight)| (&row.0, *weight))),
-        }
+    fn iter(&self) -> impl Iterator<Item = (&Row, i64)> {
+        let (few, many) = match self {
+            Self::Few(rows) => (Some(rows), None),
+            Self::Many(rows) => (None, Some(rows)),
+        };
+        let few = few.into_iter().flatten().map(|(row, weight)| (row, *weight));
+        few.chain(many.into_iter().flatten().map(|(row, weight)| (&row.0, *weight)))
     }
 }

@@ -6,13 +6,13 @@ use super::{
     bag::{Arrangement, Bag, NoExists, encode_key},
 };
 use crate::{
-    expr::{Condition, EvalError, Scalar},
+    expr::{Beside, Cells, Condition, EvalError, Scalar},
     pipeline::read::Reader,
-    plan::{Input, Join, Lookup, LookupAccess, Path, Source},
+    plan::{Input, Join, Lookup, LookupAccess, Path, Source, Step as PlannedStep, estimate},
     query::shape::Access,
     store::TableId,
 };
-use tidegate_wire::model::Row;
+use tidegate_wire::model::{Order, Row, key::encode_cell, row::RowEncoder};
 
 /// What a join changes. `depends` says that some input depends on the slots.
 pub(super) fn advance(
@@ -25,20 +25,21 @@ pub(super) fn advance(
     let mut out = Bag::new();
     if step.is_first {
         // Whatever depends on slots has no rows yet.
-        let start = (!depends).then(|| smallest(join, step, changes));
+        let start = (!depends).then(|| cheapest(join, step, changes));
         for (number, input) in join.inputs.iter().enumerate() {
             if let Source::Node(node) = input.source {
                 arrange(&mut arrangements[number], input, &changes[node])?;
             }
         }
         if let Some(start) = start {
-            let completion = Completion { arrangements, join, step, start: None };
+            let hashed = hashed(join, start, step, changes)?;
+            let completion = Completion { arrangements, join, step, start: None, hashed };
             completion.all_rows(start, changes, &mut out)?;
         }
         return Ok(out);
     }
     for (number, input) in join.inputs.iter().enumerate() {
-        let completion = Completion { arrangements, join, step, start: Some(number) };
+        let completion = Completion { arrangements, join, step, start: Some(number), hashed: Vec::new() };
         let path = &join.paths[number];
         match &input.source {
             Source::Table { table, used } => {
@@ -47,7 +48,7 @@ pub(super) fn advance(
                         if let Some(row) = row
                             && completion.passes(&input.filter, row, Some(*table))?
                         {
-                            completion.complete(path, 0, row, weight, &mut out)?;
+                            completion.complete(path, 0, &Beside::one(row), weight, &mut out)?;
                         }
                     }
                 }
@@ -55,7 +56,7 @@ pub(super) fn advance(
             Source::Node(node) => {
                 for (row, weight) in &changes[*node] {
                     if completion.passes(&input.filter, row, None)? {
-                        completion.complete(path, 0, row, *weight, &mut out)?;
+                        completion.complete(path, 0, &Beside::one(row), *weight, &mut out)?;
                     }
                 }
                 arrange(&mut arrangements[number], input, &changes[*node])?;
@@ -65,13 +66,80 @@ pub(super) fn advance(
     Ok(out)
 }
 
-/// The input from which a join is computed whole: the one with the fewest rows.
-fn smallest(join: &Join, step: &Step<'_>, changes: &[Bag]) -> usize {
-    let size = |input: &Input| match input.source {
-        Source::Table { table, .. } => step.after.snapshot.table(table).map_or(0, |table| table.rows().len()),
-        Source::Node(node) => changes[node].len(),
+/// How many rows an input has.
+fn rows(input: &Input, step: &Step<'_>, changes: &[Bag]) -> f64 {
+    match input.source {
+        Source::Table { table, .. } => table_rows(table, step),
+        Source::Node(node) => changes[node].len() as f64,
+    }
+}
+
+fn table_rows(table: TableId, step: &Step<'_>) -> f64 {
+    step.after.snapshot.table(table).map_or(0.0, |table| table.rows().len() as f64)
+}
+
+/// Calls `each` with how many look-ups a path makes at each of its steps, and how many rows it has in the end.
+fn expect(join: &Join, start: usize, rows: f64, each: &mut dyn FnMut(&PlannedStep, f64)) -> f64 {
+    let mut expected = rows * join.inputs[start].share;
+    for step in &join.paths[start].steps {
+        each(step, expected);
+        expected *= step.found;
+    }
+    expected
+}
+
+/// The input from which it costs least to compute a join whole.
+fn cheapest(join: &Join, step: &Step<'_>, changes: &[Bag]) -> usize {
+    let cost = |start: usize| {
+        let rows = rows(&join.inputs[start], step, changes);
+        let mut cost = rows;
+        let made = expect(join, start, rows, &mut |next, look_ups| {
+            let table = match join.inputs[next.input].source {
+                Source::Table { table, .. } => Some(table_rows(table, step)),
+                Source::Node(_) => None,
+            };
+            cost += estimate::look_ups(table, look_ups) + look_ups * next.found;
+        });
+        cost + made
     };
-    (0..join.inputs.len()).min_by_key(|&number| size(&join.inputs[number])).unwrap_or(0)
+    let costs: Vec<f64> = (0..join.inputs.len()).map(cost).collect();
+    (0..costs.len()).min_by(|&a, &b| costs[a].total_cmp(&costs[b])).unwrap_or(0)
+}
+
+/// Per step of a path, its table's rows by their key where they are looked up so often that hashing them all costs less.
+fn hashed(
+    join: &Join,
+    start: usize,
+    step: &Step<'_>,
+    changes: &[Bag],
+) -> Result<Vec<Option<Arrangement>>, EvalError> {
+    let mut worth = Vec::new();
+    expect(join, start, rows(&join.inputs[start], step, changes), &mut |next, look_ups| {
+        let source = &join.inputs[next.input].source;
+        worth.push(matches!(source, Source::Table { table, .. } if estimate::is_worth_hashing(table_rows(*table, step), look_ups)));
+    });
+    let steps = join.paths[start].steps.iter().zip(worth);
+    steps.map(|(next, worth)| worth.then(|| hash(&join.inputs[next.input], next, step)).transpose()).collect()
+}
+
+/// A table's rows that pass an input's filter, by the key that a step looks them up by.
+fn hash(input: &Input, next: &PlannedStep, step: &Step<'_>) -> Result<Arrangement, EvalError> {
+    let mut arrangement = Arrangement::default();
+    let Source::Table { table, .. } = input.source else { return Ok(arrangement) };
+    let reader = &step.after;
+    let relation = reader.snapshot.table(table);
+    let columns = next.by.columns(relation.map_or(&[][..], |relation| &relation.schema().primary_key));
+    let Some(tree) = reader.tree(table, &Access::Primary)? else { return Ok(arrangement) };
+    let mut key = Vec::new();
+    read(reader, table, tree.iter(), &mut |row| {
+        if is_true(&input.filter, row)? {
+            key.clear();
+            columns.iter().for_each(|&column| encode_cell(row.cell(column), Order::ASC, &mut key));
+            arrangement.add(&key, row, 1);
+        }
+        Ok(true)
+    })?;
+    Ok(arrangement)
 }
 
 /// Brings an input's arrangements up to date.
@@ -95,52 +163,64 @@ pub(super) fn arrange(
 }
 
 /// Whether a row satisfies a condition.
-pub(super) fn is_true(condition: &Condition, row: &Row) -> Result<bool, EvalError> {
-    Ok(*condition == Condition::Constant(Some(true)) || condition.test(row, &NoExists)? == Some(true))
+pub(super) fn is_true<R: Cells>(condition: &Condition, row: &R) -> Result<bool, EvalError> {
+    Ok(matches!(condition, Condition::Constant(Some(true))) || condition.test(row, &NoExists)? == Some(true))
 }
 
-/// Calls `each` with the rows that a look-up finds, with their weights, until it fails.
-pub(super) fn look_up(
-    reader: &Reader<'_>,
-    input: &Input,
-    arrangements: &[Arrangement],
+/// Calls `each` with the rows that a look-up finds, with their weights, until it fails or says that it has enough.
+/// `is_after` says at which snapshot tables are read.
+pub(super) fn look_up<R: Cells>(
+    step: &Step<'_>,
+    is_after: bool,
+    (input, arrangements): (&Input, &[Arrangement]),
     by: &Lookup,
-    row: &Row,
+    row: &R,
     each: &mut dyn FnMut(&Row, i64) -> Result<bool, EvalError>,
 ) -> Result<(), EvalError> {
-    let mut key = Vec::new();
-    if !encode_key(&by.keys, &by.null_agrees, row, &mut key)? {
-        return Ok(());
-    }
     match (&by.access, &input.source) {
         (LookupAccess::Table(access), Source::Table { table, .. }) => {
-            read_table(reader, *table, access, &key, &mut |row| {
+            let reader = step.snapshot_reader(is_after);
+            let Some(tree) = reader.tree(*table, access)? else { return Ok(()) };
+            let found = step
+                .key
+                .with(|key| Ok(encode_key(&by.keys, &by.null_agrees, row, key)?.then(|| tree.prefix(key))))?;
+            read(reader, *table, found.into_iter().flatten(), &mut |row| {
                 Ok(!is_true(&input.filter, row)? || each(row, 1)?)
             })
         }
-        (LookupAccess::Arrangement(number), _) => {
-            for (row, weight) in arrangements[*number].get(&key) {
-                reader.budget.spend()?;
-                if !each(row, weight)? {
-                    break;
-                }
-            }
-            Ok(())
-        }
+        (LookupAccess::Arrangement(number), _) => look_up_in(step, &arrangements[*number], by, row, each),
         (LookupAccess::Table(_), Source::Node(_)) => unreachable!("an operator's rows are arranged"),
     }
 }
 
-/// Calls `each` with a table's rows under a key, until it says that it has enough.
-fn read_table(
+/// As [`look_up`], in an arrangement.
+fn look_up_in<R: Cells>(
+    step: &Step<'_>,
+    arrangement: &Arrangement,
+    by: &Lookup,
+    row: &R,
+    each: &mut dyn FnMut(&Row, i64) -> Result<bool, EvalError>,
+) -> Result<(), EvalError> {
+    let found = step
+        .key
+        .with(|key| Ok(encode_key(&by.keys, &by.null_agrees, row, key)?.then(|| arrangement.get(key))))?;
+    for (row, weight) in found.into_iter().flatten() {
+        step.after.budget.spend()?;
+        if !each(row, weight)? {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Calls `each` with rows of a table, until it says that it has enough.
+fn read<'r>(
     reader: &Reader<'_>,
     table: TableId,
-    access: &Access,
-    key: &[u8],
+    rows: impl Iterator<Item = (&'r [u8], &'r Row)>,
     each: &mut dyn FnMut(&Row) -> Result<bool, EvalError>,
 ) -> Result<(), EvalError> {
-    let Some(tree) = reader.tree(table, access)? else { return Ok(()) };
-    for (_, row) in tree.prefix(key) {
+    for (_, row) in rows {
         reader.budget.spend()?;
         let note = |error: &EvalError| {
             if !error.is_of_step() {
@@ -161,6 +241,8 @@ struct Completion<'a, 's> {
     step: &'a Step<'s>,
     /// The input whose changes are completed; `None` reads every input as it is after the step.
     start: Option<usize>,
+    /// Per step of the path, what need not be looked up in its table.
+    hashed: Vec<Option<Arrangement>>,
 }
 
 impl Completion<'_, '_> {
@@ -177,9 +259,11 @@ impl Completion<'_, '_> {
         let (input, path) = (&self.join.inputs[start], &self.join.paths[start]);
         match &input.source {
             Source::Table { table, .. } => {
-                read_table(&self.step.after, *table, &Access::Primary, &[], &mut |row| {
+                let reader = &self.step.after;
+                let Some(tree) = reader.tree(*table, &Access::Primary)? else { return Ok(()) };
+                read(reader, *table, tree.iter(), &mut |row| {
                     if is_true(&input.filter, row)? {
-                        self.complete(path, 0, row, 1, out)?;
+                        self.complete(path, 0, &Beside::one(row), 1, out)?;
                     }
                     Ok(true)
                 })
@@ -187,7 +271,7 @@ impl Completion<'_, '_> {
             Source::Node(node) => {
                 for (row, weight) in &changes[*node] {
                     if is_true(&input.filter, row)? {
-                        self.complete(path, 0, row, *weight, out)?;
+                        self.complete(path, 0, &Beside::one(row), *weight, out)?;
                     }
                 }
                 Ok(())
@@ -195,30 +279,38 @@ impl Completion<'_, '_> {
         }
     }
 
-    /// Completes a row from a step of its path on.
+    /// Completes rows from a step of their path on.
     fn complete(
         &self,
         path: &Path,
         at: usize,
-        row: &Row,
+        rows: &Beside<'_>,
         weight: i64,
         out: &mut Bag,
     ) -> Result<(), EvalError> {
         let Some(next) = path.steps.get(at) else {
             self.step.after.budget.pass()?;
-            out.push((project(&path.columns, row)?, weight));
+            let whole = if path.steps.is_empty() {
+                project(&path.columns, rows.first())?
+            } else {
+                computed(&path.columns, rows)?
+            };
+            out.push((whole, weight));
             return Ok(());
         };
         let is_after = self.start.is_none_or(|start| next.input < start);
-        let reader = self.step.snapshot_reader(is_after);
-        let (input, arrangements) = (&self.join.inputs[next.input], &self.arrangements[next.input]);
-        look_up(reader, input, arrangements, &next.by, row, &mut |found, times| {
-            let wide = Row::encode(row.cells().chain(found.cells()));
+        let input = (&self.join.inputs[next.input], &self.arrangements[next.input][..]);
+        let mut each = |found: &Row, times: i64| {
+            let wide = rows.and(found);
             if is_true(&next.condition, &wide)? {
                 self.complete(path, at + 1, &wide, weight * times, out)?;
             }
             Ok(true)
-        })
+        };
+        match self.hashed.get(at) {
+            Some(Some(arrangement)) => look_up_in(self.step, arrangement, &next.by, rows, &mut each),
+            _ => look_up(self.step, is_after, input, &next.by, rows, &mut each),
+        }
     }
 }
 
@@ -232,7 +324,17 @@ pub(super) fn project(columns: &[Scalar], row: &Row) -> Result<Row, EvalError> {
     if is_same {
         return Ok(row.clone());
     }
-    let values =
-        columns.iter().map(|column| column.value(row, &NoExists)).collect::<Result<Vec<_>, EvalError>>()?;
-    Ok(Row::encode(values.iter().map(crate::expr::scalar::Computed::as_ref)))
+    computed(columns, row)
+}
+
+/// A row of columns computed.
+fn computed<R: Cells>(columns: &[Scalar], row: &R) -> Result<Row, EvalError> {
+    let mut encoder = RowEncoder::default();
+    for column in columns {
+        match column {
+            Scalar::Column(at) => row.copy(*at, &mut encoder),
+            computed => encoder.push(computed.value(row, &NoExists)?.as_ref()),
+        }
+    }
+    Ok(encoder.finish())
 }

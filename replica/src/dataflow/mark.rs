@@ -6,8 +6,7 @@ use super::{
     join::{arrange, is_true, look_up},
 };
 use crate::{
-    expr::{Condition, EvalError},
-    pipeline::read::Reader,
+    expr::{Beside, Condition, EvalError},
     plan::{LookupAccess, Mark, Source},
     query::shape::Access,
 };
@@ -42,7 +41,7 @@ impl Sides {
             match &mark.left.source {
                 Source::Node(node) => {
                     for (row, weight) in &changes[*node] {
-                        self.emit(mark, &step.after, row, *weight, &mut out)?;
+                        self.emit(mark, step, row, *weight, &mut out)?;
                     }
                     arrange(&mut self.left, &mark.left, &changes[*node])?;
                 }
@@ -51,7 +50,7 @@ impl Sides {
                     for (_, row) in tree.iter() {
                         step.after.budget.spend()?;
                         if is_true(&mark.left.filter, row)? {
-                            self.emit(mark, &step.after, row, 1, &mut out)?;
+                            self.emit(mark, step, row, 1, &mut out)?;
                         }
                     }
                 }
@@ -61,20 +60,20 @@ impl Sides {
         let touched = self.touched(mark, step, changes)?;
         let mut flipped = Vec::new();
         for row in &touched {
-            look_up(&step.before, &mark.left, &self.left, &mark.find_left, row, &mut |left, weight| {
+            look_up(step, false, (&mark.left, &self.left), &mark.find_left, row, &mut |left, weight| {
                 flipped.push((left.clone(), weight));
                 Ok(true)
             })?;
         }
         let mut before = Vec::with_capacity(flipped.len());
         for (row, _) in &flipped {
-            before.push(self.mark(mark, &step.before, row)?);
+            before.push(self.mark(mark, step, false, row)?);
         }
         if let Source::Node(node) = mark.right.source {
             arrange(&mut self.right, &mark.right, &changes[node])?;
         }
         for ((row, weight), before) in flipped.into_iter().zip(before) {
-            let after = self.mark(mark, &step.after, &row)?;
+            let after = self.mark(mark, step, true, &row)?;
             if before != after {
                 out.push((marked(&row, before), -weight));
                 out.push((marked(&row, after), weight));
@@ -83,7 +82,7 @@ impl Sides {
         match &mark.left.source {
             Source::Node(node) => {
                 for (row, weight) in &changes[*node] {
-                    self.emit(mark, &step.after, row, *weight, &mut out)?;
+                    self.emit(mark, step, row, *weight, &mut out)?;
                 }
                 arrange(&mut self.left, &mark.left, &changes[*node])?;
             }
@@ -93,7 +92,7 @@ impl Sides {
                         if let Some(row) = row
                             && is_true(&mark.left.filter, row)?
                         {
-                            self.emit(mark, &step.after, row, weight, &mut out)?;
+                            self.emit(mark, step, row, weight, &mut out)?;
                         }
                     }
                 }
@@ -133,30 +132,37 @@ impl Sides {
     fn emit(
         &self,
         mark: &Mark,
-        reader: &Reader<'_>,
+        step: &Step<'_>,
         row: &Row,
         weight: i64,
         out: &mut Bag,
     ) -> Result<(), EvalError> {
-        let value = self.mark(mark, reader, row)?;
-        reader.budget.pass()?;
+        let value = self.mark(mark, step, true, row)?;
+        step.after.budget.pass()?;
         out.push((marked(row, value), weight));
         Ok(())
     }
 
-    /// A row's mark, with the right side as a reader and the arrangements have it.
-    fn mark(&self, mark: &Mark, reader: &Reader<'_>, row: &Row) -> Result<Option<bool>, EvalError> {
+    /// A row's mark, with the right side as a snapshot and the arrangements have it.
+    fn mark(
+        &self,
+        mark: &Mark,
+        step: &Step<'_>,
+        is_after: bool,
+        row: &Row,
+    ) -> Result<Option<bool>, EvalError> {
         let mut result = Some(false);
-        let is_tested = mark.condition != Condition::Constant(Some(true));
+        let is_tested = !matches!(mark.condition, Condition::Constant(Some(true)));
         if let (false, LookupAccess::Arrangement(number)) = (is_tested, &mark.find_right.access) {
-            let mut key = Vec::new();
-            let finds = encode_key(&mark.find_right.keys, &mark.find_right.null_agrees, row, &mut key)?;
-            return Ok(Some(finds && self.right[*number].contains(&key)));
+            let by = &mark.find_right;
+            return step.key.with(|key| {
+                let finds = encode_key(&by.keys, &by.null_agrees, row, key)?;
+                Ok(Some(finds && self.right[*number].contains(key)))
+            });
         }
-        look_up(reader, &mark.right, &self.right, &mark.find_right, row, &mut |found, _| {
+        look_up(step, is_after, (&mark.right, &self.right), &mark.find_right, row, &mut |found, _| {
             let truth = if is_tested {
-                let wide = Row::encode(row.cells().chain(found.cells()));
-                mark.condition.test(&wide, &NoExists)?
+                mark.condition.test(&Beside::one(row).and(found), &NoExists)?
             } else {
                 Some(true)
             };

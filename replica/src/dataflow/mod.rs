@@ -8,6 +8,7 @@
 mod accumulator;
 mod aggregate;
 mod bag;
+mod decimal_sum;
 mod exact_sum;
 mod isolate;
 mod join;
@@ -35,7 +36,7 @@ use crate::{
 };
 pub(crate) use accumulator::Accumulator;
 pub(crate) use aggregate::accumulate;
-use bag::{Bag, consolidate};
+use bag::{Bag, KeyBuffer, consolidate};
 use hashbrown::HashMap;
 use isolate::Failure;
 use operators::Operators;
@@ -65,6 +66,8 @@ struct Step<'a> {
     is_first: bool,
     /// The slot values that come or go.
     parameters: Bag,
+    /// Where keys are encoded that are looked up.
+    key: KeyBuffer,
 }
 
 impl Step<'_> {
@@ -261,6 +264,7 @@ impl Dataflow {
             after: Reader { snapshot: &delta.to, budget },
             is_first,
             parameters,
+            key: KeyBuffer::default(),
         };
         let mut last = self.operators.step(&step)?;
         consolidate(&mut last);

@@ -11,7 +11,7 @@
 
 use super::{
     Step,
-    bag::{Bag, consolidate},
+    bag::{Bag, KeyBuffer, consolidate},
     state::State,
 };
 use crate::{
@@ -68,7 +68,14 @@ impl Loop<'_, '_> {
         let delta = Delta::empty(Arc::clone(&self.step.delta.to));
         let reader = || Reader { snapshot: &delta.to, budget: self.step.after.budget };
         let (before, after) = (reader(), reader());
-        let rest = Step { delta: &delta, before, after, is_first: false, parameters: Bag::new() };
+        let rest = Step {
+            delta: &delta,
+            before,
+            after,
+            is_first: false,
+            parameters: Bag::new(),
+            key: KeyBuffer::default(),
+        };
         let mut quiet = vec![Bag::new(); changes.len()];
         let out = if self.recursive.all {
             self.often(&rest, &mut quiet, base.iter().cloned().chain(yielded).collect())

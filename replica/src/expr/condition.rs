@@ -1,6 +1,6 @@
 //! Conditions with SQL's three-valued logic: true, false or unknown (`None`).
 
-use super::{EvalError, Pattern, Regex, Scalar};
+use super::{Cells, EvalError, Pattern, Regex, Scalar};
 use std::cmp::Ordering;
 use tidegate_wire::model::{Row, ValueRef};
 
@@ -35,12 +35,12 @@ impl Compare {
 }
 
 /// Answers the EXISTS conditions of an expression; they need tables, which an expression does not know.
-pub trait ExistsProbe {
+pub trait ExistsProbe<R = Row> {
     /// Whether the EXISTS numbered `index` in its query holds for `row`.
     ///
     /// # Errors
     /// When evaluating the child query's condition fails.
-    fn exists(&self, index: usize, row: &Row) -> Result<bool, EvalError>;
+    fn exists(&self, index: usize, row: &R) -> Result<bool, EvalError>;
 }
 
 /// Answers nothing: where an expression is over one row alone, it asks for no other.
@@ -93,7 +93,7 @@ impl Condition {
     /// # Errors
     /// When a value it needs cannot be computed. Operands are taken left to right, and those after the one that
     /// decides are not computed.
-    pub fn test(&self, row: &Row, probe: &dyn ExistsProbe) -> Result<Option<bool>, EvalError> {
+    pub fn test<R: Cells>(&self, row: &R, probe: &dyn ExistsProbe<R>) -> Result<Option<bool>, EvalError> {
         Ok(match self {
             Self::Constant(truth) => *truth,
             Self::And(operands) => {

@@ -5,6 +5,7 @@
 pub mod arithmetic;
 pub mod calendar;
 pub mod cast;
+mod cells;
 pub mod condition;
 pub mod datetime;
 pub mod decimal;
@@ -18,6 +19,7 @@ pub mod scalar;
 pub mod text;
 pub mod typing;
 
+pub use cells::{Beside, Cells, beside};
 pub use condition::{Compare, Condition, ExistsProbe, NoExists};
 pub use function::Function;
 pub use interval::Interval;

@@ -1,7 +1,8 @@
 //! Scalars: what conditions compare.
 
-use super::{Condition, EvalError, ExistsProbe, Function, arithmetic, cast, typing::Type};
-use tidegate_wire::model::{Row, Value, ValueRef};
+use super::{Cells, Condition, EvalError, ExistsProbe, Function, arithmetic, cast, typing::Type};
+use smallvec::SmallVec;
+use tidegate_wire::model::{Value, ValueRef};
 
 /// The arithmetic operators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -90,7 +91,11 @@ impl Scalar {
     ///
     /// # Errors
     /// When it cannot be computed.
-    pub fn value<'a>(&'a self, row: &'a Row, probe: &dyn ExistsProbe) -> Result<Computed<'a>, EvalError> {
+    pub fn value<'a, R: Cells>(
+        &'a self,
+        row: &'a R,
+        probe: &dyn ExistsProbe<R>,
+    ) -> Result<Computed<'a>, EvalError> {
         Ok(match self {
             Self::Constant(value) => Computed::Borrowed(value.as_ref()),
             Self::Column(column) => Computed::Borrowed(row.cell(*column)),
@@ -119,11 +124,12 @@ impl Scalar {
                 Computed::Owned(Value::Null)
             }
             Self::Call(function, arguments) => {
-                let values = arguments
-                    .iter()
-                    .map(|argument| argument.value(row, probe))
-                    .collect::<Result<Vec<_>, _>>()?;
-                let values: Vec<_> = values.iter().map(Computed::as_ref).collect();
+                let values = arguments.iter().map(|argument| argument.value(row, probe)).collect::<Result<
+                    SmallVec<[_; 4]>,
+                    _,
+                >>(
+                )?;
+                let values: SmallVec<[_; 4]> = values.iter().map(Computed::as_ref).collect();
                 Computed::Owned(function.call(&values)?)
             }
             Self::Condition(condition) => {

@@ -1,14 +1,17 @@
 //! Joins: which conditions are keys, and in which order inputs are looked up.
 
-use super::{Input, Join, Lookup, LookupAccess, Path, Source, Step};
+use super::{Input, Join, Lookup, LookupAccess, Path, Source, Step, estimate};
 use crate::{
-    algebra::positions::{Positions, all},
-    expr::{Compare, Condition, Scalar, typing::Type},
+    algebra::positions::{Positions, all, alternatives},
+    expr::{Compare, Condition, Scalar, beside, typing::Type},
     query::shape::Access,
     store::{IndexSpec, Snapshot, TableId},
 };
 use std::{cmp::Reverse, sync::Arc};
 use tidegate_wire::model::{ColumnType, Order, Value};
+
+/// How many rows an operator is taken to have where all of them are read.
+const NODE_ROWS: f64 = 1_000.0;
 
 /// Inner joins, filters and projections taken apart: conditions over the inputs' columns, one after the other.
 pub(super) struct Pieces {
@@ -94,6 +97,22 @@ pub(super) fn equality(
     Some(Equality { left, right, null_agrees })
 }
 
+/// What every alternative of an OR demands of one input alone, whose columns `is_own` knows; `None` when one demands
+/// nothing of it.
+fn demanded(condition: &Condition, is_own: &dyn Fn(usize) -> bool) -> Option<Condition> {
+    let Condition::Or(operands) = condition else { return None };
+    let of_input = |mut demands: Vec<Condition>| {
+        demands.retain(|demand| {
+            let (mut reads, mut reads_others) = (false, false);
+            demand.read(&mut |at| *(if is_own(at) { &mut reads } else { &mut reads_others }) = true);
+            reads && !reads_others
+        });
+        (!demands.is_empty()).then(|| all(demands))
+    };
+    let demands: Option<Vec<Condition>> = alternatives(operands).into_iter().map(of_input).collect();
+    demands.map(Condition::Or)
+}
+
 /// A scalar's type, where it can be told without its context.
 fn type_of(scalar: &Scalar, types: &[ColumnType]) -> Option<ColumnType> {
     match scalar {
@@ -167,7 +186,16 @@ impl<'s> Joiner<'s> {
                 }
                 _ => match equality(condition, &pieces.types, &|at| input_of[at]) {
                     Some(equality) => equalities.push(equality),
-                    None => rest.push(condition.clone()),
+                    None => {
+                        for &input in &inputs {
+                            let is_own = |at: usize| input_of[at] == input;
+                            if let Some(demanded) = demanded(condition, &is_own) {
+                                let start = starts[input];
+                                filters[input].push(demanded.map(&mut |at| Scalar::Column(at - start)));
+                            }
+                        }
+                        rest.push(condition.clone());
+                    }
                 },
             }
         }
@@ -188,7 +216,14 @@ impl<'s> Joiner<'s> {
                     Origin::Table(table) => Source::Table { table, used },
                     Origin::Node(node) => Source::Node(node),
                 };
-                Input { source, filter: all(filters), width: piece.width, arrangements: Vec::new() }
+                let filter = all(filters);
+                let share = match &source {
+                    Source::Table { table, .. } => {
+                        snapshot.table(*table).map_or(1.0, |relation| estimate::share(&filter, relation))
+                    }
+                    Source::Node(_) => 1.0,
+                };
+                Input { source, filter, share, width: piece.width, arrangements: Vec::new() }
             })
             .collect();
         Self { snapshot, inputs, starts, input_of, equalities, rest, columns }
@@ -200,25 +235,25 @@ impl<'s> Joiner<'s> {
     }
 
     fn path(&mut self, start: usize) -> Path {
-        // Where each column is in the row so far.
+        // Where each column is in the rows so far.
         let mut at: Vec<Option<usize>> = vec![None; self.input_of.len()];
-        let mut width = 0;
         let mut visited = vec![false; self.inputs.len()];
         let mut held = vec![false; self.rest.len()];
         let mut met = vec![false; self.equalities.len()];
-        let mut steps = Vec::new();
+        let (mut steps, mut seen) = (Vec::new(), 0);
         let mut next = start;
         loop {
-            visited[next] = true;
             let (from, own) = (self.starts[next], self.inputs[next].width);
+            let found = self.found(next, &visited);
             let lookup = (next != start).then(|| self.lookup(next, &at, &mut met));
             for column in 0..own {
-                at[from + column] = Some(width + column);
+                at[from + column] = Some(beside(seen, column));
             }
-            width += own;
+            visited[next] = true;
+            seen += 1;
             if let Some(by) = lookup {
                 let condition = self.now_known(&at, &visited, &mut held, &mut met);
-                steps.push(Step { input: next, by, condition });
+                steps.push(Step { input: next, by, condition, found });
             }
             match self.nearest(&visited) {
                 Some(input) => next = input,
@@ -229,20 +264,36 @@ impl<'s> Joiner<'s> {
         Path { steps, columns: self.columns.map(&mut { place }) }
     }
 
-    /// The input that is best looked up next: one whose key is known, else the one with the most equalities, else the
-    /// smallest.
+    /// The input that is best looked up next: the one of which the fewest rows are found, then the one with the most
+    /// equalities, then the smallest.
     fn nearest(&self, visited: &[bool]) -> Option<usize> {
-        let unvisited = (0..self.inputs.len()).filter(|input| !visited[*input]);
-        unvisited.max_by_key(|&input| {
-            let columns = self.known_columns(input, visited);
-            let is_unique = match &self.inputs[input].source {
-                Source::Table { table, .. } => self.snapshot.table(*table).is_some_and(|relation| {
-                    relation.schema().primary_key.iter().all(|part| columns.contains(&Some(*part)))
-                }),
-                Source::Node(_) => false,
-            };
-            (is_unique, columns.len(), Reverse(self.size(input)), Reverse(input))
-        })
+        let unvisited: Vec<usize> = (0..self.inputs.len()).filter(|input| !visited[*input]).collect();
+        if let [only] = unvisited[..] {
+            return Some(only);
+        }
+        let rank = |input: usize| {
+            let equalities = self.known_columns(input, visited).len();
+            (self.found(input, visited), Reverse(equalities), self.size(input))
+        };
+        unvisited
+            .into_iter()
+            .map(|input| (rank(input), input))
+            .min_by(|(a, _), (b, _)| a.0.total_cmp(&b.0).then_with(|| (a.1, a.2).cmp(&(b.1, b.2))))
+            .map(|(_, input)| input)
+    }
+
+    /// How many rows of an input a look-up from visited ones finds that pass its filter, about.
+    fn found(&self, input: usize, visited: &[bool]) -> f64 {
+        let columns = self.known_columns(input, visited);
+        match &self.inputs[input].source {
+            Source::Table { table, .. } => self.snapshot.table(*table).map_or(0.0, |relation| {
+                let columns: Vec<usize> = columns.into_iter().flatten().collect();
+                estimate::found(relation, &columns) * self.inputs[input].share
+            }),
+            // Nothing is known of how many there are.
+            Source::Node(_) if columns.is_empty() => NODE_ROWS,
+            Source::Node(_) => 1.0,
+        }
     }
 
     /// The columns of an input that equalities with visited ones give; `None` for other scalars of an operator's rows.

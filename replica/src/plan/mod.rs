@@ -1,6 +1,7 @@
 //! Plans: which operators maintain a query's rows, over which others, by which indexes. Made once per shape; what the
 //! operators hold while the query lives is in [`crate::dataflow`].
 
+pub(crate) mod estimate;
 mod join;
 mod planner;
 pub mod unit;
@@ -156,6 +157,8 @@ pub struct Input {
     pub source: Source,
     /// What they must satisfy.
     pub filter: Condition,
+    /// The share of them that does, about.
+    pub share: f64,
     /// How many columns they have.
     pub width: usize,
     /// What they are looked up by, where the source is an operator: one arrangement for each.
@@ -179,9 +182,9 @@ pub enum Source {
 /// How a changed row of one input is completed by those of the others.
 #[derive(Clone, Debug)]
 pub struct Path {
-    /// The look-ups in order; each widens the row by the found one's columns.
+    /// The look-ups in order; each puts the row found beside those so far.
     pub steps: Vec<Step>,
-    /// The join's columns over the completed row.
+    /// The join's columns over all rows, side by side in the order in which they were found ([`crate::expr::beside()`]).
     pub columns: Vec<Scalar>,
 }
 
@@ -190,21 +193,36 @@ pub struct Path {
 pub struct Step {
     /// The input that is looked up.
     pub input: usize,
-    /// By which values of the row so far.
+    /// By which values of the rows so far.
     pub by: Lookup,
-    /// What the widened row must satisfy.
+    /// What the rows so far must satisfy with the one found.
     pub condition: Condition,
+    /// How many rows a look-up finds that satisfy it all, about.
+    pub found: f64,
 }
 
 /// What rows are looked up by.
 #[derive(Clone, Debug)]
 pub struct Lookup {
-    /// The values, over the row that asks.
+    /// The values, over the rows that ask.
     pub keys: Vec<Scalar>,
     /// Per value, whether NULL finds NULL.
     pub null_agrees: Vec<bool>,
     /// How.
     pub access: LookupAccess,
+}
+
+impl Lookup {
+    /// The columns of the table that the values are compared with, given its primary key.
+    pub(crate) fn columns(&self, primary_key: &[usize]) -> Vec<usize> {
+        let known = self.keys.len();
+        match &self.access {
+            LookupAccess::Table(Access::Index(spec)) => {
+                spec.columns[..known].iter().map(|(column, _)| *column).collect()
+            }
+            _ => primary_key[..known].to_vec(),
+        }
+    }
 }
 
 /// How rows are looked up.
@@ -227,7 +245,7 @@ pub struct Mark {
     pub find_right: Lookup,
     /// How the left rows of a right one are found.
     pub find_left: Lookup,
-    /// What pairs must satisfy.
+    /// What pairs must satisfy, the right row beside the left one.
     pub condition: Condition,
     /// Whether the mark may be false where it would be NULL.
     pub is_two_valued: bool,

@@ -12,7 +12,7 @@ use crate::{
         positions::{Positions, all, conjuncts},
         unnest,
     },
-    expr::{Compare, Condition, Scalar},
+    expr::{Compare, Condition, Scalar, beside},
     store::Snapshot,
 };
 use std::{collections::HashMap, sync::Arc};
@@ -308,6 +308,7 @@ impl Planner<'_> {
                 });
             }
         }
+        let rest = rest.map(&mut |at| Scalar::Column(if at < border { at } else { beside(1, at - border) }));
         // Keys stand in the order in which the other side is read.
         let asked = |keys: &[Scalar], order: &[usize], access: LookupAccess| Lookup {
             keys: order.iter().map(|&key| keys[key].clone()).collect(),
@@ -349,14 +350,14 @@ impl Planner<'_> {
                 used.dedup();
                 let (order, access) = table_access(table, &columns, self.snapshot);
                 let source = Source::Table { table, used };
-                let input = Input { source, filter, width, arrangements: Vec::new() };
+                let input = Input { source, filter, share: 1.0, width, arrangements: Vec::new() };
                 return (input, (order, LookupAccess::Table(access)));
             }
         }
         let source = Source::Node(self.node(rel));
         let order = (0..keys.len()).collect();
         let filter = Condition::Constant(Some(true));
-        let input = Input { source, filter, width, arrangements: vec![keys] };
+        let input = Input { source, filter, share: 1.0, width, arrangements: vec![keys] };
         (input, (order, LookupAccess::Arrangement(0)))
     }
 }

@@ -22,6 +22,7 @@ mod replay;
 mod rules;
 mod schema_step;
 pub mod snapshot;
+mod statistics;
 pub mod system_tables;
 #[cfg(test)]
 mod tests;

@@ -1,7 +1,7 @@
 //! One table at one commit version: its rows by primary key, and its secondary indexes. Cheap to clone; a clone is
 //! a frozen copy.
 
-use super::{IndexId, IndexSpec, key::row_key, rules::Rules, tree::Tree};
+use super::{IndexId, IndexSpec, key::row_key, rules::Rules, statistics::Statistics, tree::Tree};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use tidegate_wire::model::{Row, TableSchema, ValueRef};
@@ -22,6 +22,8 @@ pub struct Relation {
     row_bytes: u64,
     /// The highest number that a row has had, where rows are numbered.
     last_row_id: i64,
+    /// Shared by all versions.
+    statistics: Arc<Statistics>,
 }
 
 impl Relation {
@@ -40,8 +42,15 @@ impl Relation {
     ) -> Self {
         let rules = Arc::new(Rules::new(id, &schema));
         let row_bytes = rows.iter().map(|(_, row)| row.as_bytes().len() as u64).sum();
-        let mut table =
-            Self { schema, rules: Arc::clone(&rules), rows, indexes: Vec::new(), row_bytes, last_row_id };
+        let mut table = Self {
+            schema,
+            rules: Arc::clone(&rules),
+            rows,
+            indexes: Vec::new(),
+            row_bytes,
+            last_row_id,
+            statistics: Arc::default(),
+        };
         for spec in &rules.kept {
             let tree = table.build_index(spec);
             table.add_index(IndexId::KEPT, Arc::clone(spec), tree);
@@ -115,6 +124,12 @@ impl Relation {
     #[must_use]
     pub fn row_bytes(&self) -> u64 {
         self.row_bytes
+    }
+
+    /// About how many different values some columns have together; 1 when there are no rows.
+    #[must_use]
+    pub fn distinct(&self, columns: &[usize]) -> f64 {
+        self.statistics.distinct(&self.rows, columns)
     }
 
     /// Bytes of the trees' nodes, approximately; walks them.

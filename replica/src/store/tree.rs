@@ -130,6 +130,25 @@ impl<V: Clone> Tree<V> {
         PrefixIter::new(&self.root, prefix, start)
     }
 
+    /// Values at so many random places, the same for the same tree. A value may come twice. Nothing for an empty tree.
+    pub fn sample(&self, count: usize) -> impl Iterator<Item = &V> {
+        let mut seed = 1_u64;
+        let mut below = move |count: usize| {
+            // Knuth's linear congruential generator; its high bits are the random ones.
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (seed >> 33) as usize % count
+        };
+        (0..if self.is_empty() { 0 } else { count }).map(move |_| {
+            let mut node = &*self.root;
+            loop {
+                match node {
+                    Node::Inner(inner) => node = &inner.children[below(inner.children.len())],
+                    Node::Leaf(leaf) => return &leaf.values[below(leaf.values.len())],
+                }
+            }
+        })
+    }
+
     /// The lowest entry whose key starts with `prefix`.
     pub fn first_with_prefix(&self, prefix: &[u8]) -> Option<(&[u8], &V)> {
         self.range_from(Bound::Included(prefix)).next().filter(|(key, _)| key.starts_with(prefix))

@@ -4,7 +4,8 @@ use super::{Answer, Statement};
 use postgres::types::Type;
 use serde_json::Value as Json;
 use std::fmt;
-use tidegate_wire::model::{ColumnType, Value, time};
+use tidegate_replica::query::Output;
+use tidegate_wire::model::{ColumnType, Row, Value, key::encode_cell, time};
 
 /// Relative difference that a column may have that need not be exact.
 const TOLERANCE: f64 = 1e-9;
@@ -16,6 +17,33 @@ pub struct Shown {
     pub types: Vec<ColumnType>,
     /// The rows in their order.
     pub rows: Vec<Vec<Value>>,
+}
+
+impl Shown {
+    /// What a client shows of a select's rows.
+    #[must_use]
+    pub fn of<'r>(output: &Output, rows: impl Iterator<Item = &'r Row>) -> Self {
+        let (place, table) = (&output.layout.places[0], &output.tables[0]);
+        let mut rows: Vec<(Vec<u8>, Vec<Value>)> = rows
+            .map(|row| {
+                let mut order = Vec::new();
+                for term in &place.order {
+                    encode_cell(row.cell(table.columns[term.column]), term.order, &mut order);
+                }
+                let cells = place.columns.iter().map(|column| row.cell(table.columns[*column]).to_value());
+                (order, cells.collect())
+            })
+            .collect();
+        rows.sort_by(|(a, _), (b, _)| a.cmp(b));
+        Self { types: Self::types(output), rows: rows.into_iter().map(|(_, row)| row).collect() }
+    }
+
+    /// The types of the columns that a select shows.
+    #[must_use]
+    pub fn types(output: &Output) -> Vec<ColumnType> {
+        let place = &output.layout.places[0];
+        place.columns.iter().map(|column| output.layout.tables[place.table].columns[*column].ty).collect()
+    }
 }
 
 /// A value in the form in which both sides are compared.

@@ -25,7 +25,7 @@ mod window;
 
 pub use ast::{Dialect, Query};
 pub use compare::{Shown, compare};
-pub use reference::{Answer, Reference, Refused};
+pub use reference::{Answer, Reference, Refused, ask, column_types, create_tables, fill};
 
 use ast::{Body, Grade};
 use data::Model;
@@ -143,6 +143,20 @@ pub struct Statement {
     pub ordering: Vec<usize>,
     /// The columns that need not be exact.
     pub approximate: Vec<usize>,
+}
+
+impl Statement {
+    /// A text that means the same to both, without parameters, whose values are exact.
+    #[must_use]
+    pub fn plain(sql: &str, ordering: &[usize]) -> Self {
+        Self {
+            sql: sql.to_owned(),
+            args: Map::new(),
+            postgres: sql.to_owned(),
+            ordering: ordering.to_vec(),
+            approximate: Vec::new(),
+        }
+    }
 }
 
 /// A case with one query, as it is kept in a file.

@@ -1,12 +1,18 @@
 //! A case in PostgreSQL.
 
 use super::{Statement, ast::literal};
+use crate::changes::copy_line;
 use postgres::{Client, SimpleQueryMessage, error::SqlState, types::Type};
 use serde_json::{Map, Value as Json};
 use std::{
     collections::HashMap,
+    io::Write as _,
     sync::atomic::{AtomicU64, Ordering::Relaxed},
 };
+use tidegate_wire::model::Row;
+
+/// Bytes that are sent together when a table is filled.
+const COPY_BYTES: usize = 1 << 20;
 
 static SCHEMAS: AtomicU64 = AtomicU64::new(0);
 
@@ -44,24 +50,28 @@ impl<'c> Reference<'c> {
     pub fn new(client: &'c mut Client, tables: &Json) -> Self {
         // Two connections may not create one name before either ends.
         let own = SCHEMAS.fetch_add(1, Relaxed);
-        let mut script = format!(
-            "rollback; begin; create schema s{own}; set local search_path = s{own}; set local jit = off;"
+        let script = format!(
+            "rollback; begin; create schema s{own}; set local search_path = s{own}; set local jit = off; {}",
+            create_tables(tables)
         );
-        for table in tables["tables"].as_array().expect("tables") {
-            let columns = table["columns"].as_array().expect("columns").iter().map(|column| {
-                let strict = if column["nullable"] == true { "" } else { " not null" };
-                format!("{} {}{strict}", text(&column["name"]), text(&column["type"]))
-            });
-            let key: Vec<&str> = table["primary_key"].as_array().expect("a key").iter().map(text).collect();
-            script.push_str(&format!(
-                "create table {} ({}, primary key ({}));",
-                text(&table["name"]),
-                columns.collect::<Vec<_>>().join(", "),
-                key.join(", ")
-            ));
-        }
         client.batch_execute(&script).unwrap_or_else(|error| panic!("{error:?}: {script}"));
         Self { client, types: HashMap::new() }
+    }
+
+    /// Fills a table at once.
+    ///
+    /// # Panics
+    /// When PostgreSQL refuses the rows.
+    pub fn fill<'r>(&mut self, table: &str, rows: impl Iterator<Item = &'r Row>) {
+        fill(self.client, table, rows);
+    }
+
+    /// Runs statements that do not change what the tables hold, as `create index` and `analyze`.
+    ///
+    /// # Panics
+    /// When PostgreSQL refuses them.
+    pub fn prepare(&mut self, script: &str) {
+        self.client.batch_execute(script).unwrap_or_else(|error| panic!("{error:?}: {script}"));
     }
 
     /// Applies a commit; false, and nothing changes, when an operation does not apply.
@@ -110,21 +120,76 @@ impl<'c> Reference<'c> {
         let types = match self.types.get(sql) {
             Some(types) => types.clone(),
             None => {
-                let prepared = self.client.prepare(sql)?;
-                let types: Vec<Type> =
-                    prepared.columns().iter().map(|column| column.type_().clone()).collect();
+                let types = column_types(self.client, sql)?;
                 self.types.insert(sql.to_owned(), types.clone());
                 types
             }
         };
-        let mut rows = Vec::new();
-        for message in self.client.simple_query(sql)? {
-            if let SimpleQueryMessage::Row(row) = message {
-                rows.push((0..row.len()).map(|cell| row.get(cell).map(str::to_owned)).collect());
-            }
-        }
-        Ok(Answer { types, rows })
+        ask(self.client, sql, types)
     }
+}
+
+/// The statements that create tables.
+///
+/// # Panics
+/// When the tables line is not well formed.
+#[must_use]
+pub fn create_tables(tables: &Json) -> String {
+    let mut script = String::new();
+    for table in tables["tables"].as_array().expect("tables") {
+        let columns = table["columns"].as_array().expect("columns").iter().map(|column| {
+            let strict = if column["nullable"] == true { "" } else { " not null" };
+            format!("{} {}{strict}", text(&column["name"]), text(&column["type"]))
+        });
+        let key: Vec<&str> = table["primary_key"].as_array().expect("a key").iter().map(text).collect();
+        script.push_str(&format!(
+            "create table {} ({}, primary key ({}));",
+            text(&table["name"]),
+            columns.collect::<Vec<_>>().join(", "),
+            key.join(", ")
+        ));
+    }
+    script
+}
+
+/// Fills a table at once.
+///
+/// # Panics
+/// When PostgreSQL refuses the rows.
+pub fn fill<'r>(client: &mut Client, table: &str, rows: impl Iterator<Item = &'r Row>) {
+    let mut writer = client.copy_in(&format!("copy {table} from stdin")).expect("the table is there");
+    let mut text = String::new();
+    for row in rows {
+        copy_line(row, &mut text);
+        if text.len() > COPY_BYTES {
+            writer.write_all(text.as_bytes()).expect("the rows are taken");
+            text.clear();
+        }
+    }
+    writer.write_all(text.as_bytes()).expect("the rows are taken");
+    writer.finish().expect("the rows are taken");
+}
+
+/// A query's answer.
+///
+/// # Errors
+/// When PostgreSQL refuses the text or fails to evaluate it.
+pub fn ask(client: &mut Client, sql: &str, types: Vec<Type>) -> Result<Answer, postgres::Error> {
+    let mut rows = Vec::new();
+    for message in client.simple_query(sql)? {
+        if let SimpleQueryMessage::Row(row) = message {
+            rows.push((0..row.len()).map(|cell| row.get(cell).map(str::to_owned)).collect());
+        }
+    }
+    Ok(Answer { types, rows })
+}
+
+/// The types of a query's columns.
+///
+/// # Errors
+/// When PostgreSQL refuses the text.
+pub fn column_types(client: &mut Client, sql: &str) -> Result<Vec<Type>, postgres::Error> {
+    Ok(client.prepare(sql)?.columns().iter().map(|column| column.type_().clone()).collect())
 }
 
 fn text(json: &Json) -> &str {

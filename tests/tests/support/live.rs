@@ -16,9 +16,7 @@ use tidegate_replica::{
     worker::{BindingId, Fault, QueryId},
 };
 use tidegate_tests::sql::Shown;
-use tidegate_wire::model::{
-    ColumnType, Cv, Epoch, OpKind, Row, SubId, Value, commit::TablesLine, key::encode_cell,
-};
+use tidegate_wire::model::{Cv, Epoch, OpKind, Row, SubId, Value, commit::TablesLine};
 use tokio::runtime::Runtime;
 
 /// The test's own table: every commit touches it, so that every commit is released at once.
@@ -115,30 +113,8 @@ impl Folded {
 
     fn shown(&self) -> Shown {
         let output = self.output.as_ref().expect("it is subscribed");
-        let (layout, table) = (&output.layout, &output.tables[0]);
-        let place = &layout.places[0];
-        let mut rows: Vec<(Vec<u8>, Vec<Value>)> = self
-            .rows
-            .values()
-            .map(|row| {
-                let mut order = Vec::new();
-                for term in &place.order {
-                    encode_cell(row.cell(table.columns[term.column]), term.order, &mut order);
-                }
-                (
-                    order,
-                    place.columns.iter().map(|column| row.cell(table.columns[*column]).to_value()).collect(),
-                )
-            })
-            .collect();
-        rows.sort_by(|(a, _), (b, _)| a.cmp(b));
-        Shown { types: types(output), rows: rows.into_iter().map(|(_, row)| row).collect() }
+        Shown::of(output, self.rows.values())
     }
-}
-
-fn types(output: &Output) -> Vec<ColumnType> {
-    let place = &output.layout.places[0];
-    place.columns.iter().map(|column| output.layout.tables[place.table].columns[*column].ty).collect()
 }
 
 /// A replica in memory with one connection.
@@ -260,7 +236,7 @@ impl<'r> Live<'r> {
                 .map(|it| Value::from_json(it.ty, &row[&it.name]).expect("a value of the type"))
                 .collect()
         };
-        Ok(Shown { types: types(&query.output), rows: rows.rows.iter().map(row).collect() })
+        Ok(Shown { types: Shown::types(&query.output), rows: rows.rows.iter().map(row).collect() })
     }
 
     /// What the standing check finds.

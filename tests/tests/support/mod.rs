@@ -12,3 +12,4 @@ pub(crate) mod recorder;
 pub(crate) mod seeds;
 pub(crate) mod server;
 pub(crate) mod tap;
+pub(crate) mod views;

@@ -5,6 +5,7 @@
 //! A NULL is an empty cell; any other starts with its type's tag. Integers drop their redundant leading bytes.
 
 use super::{Value, ValueRef, value::NumericRef};
+use smallvec::SmallVec;
 use std::fmt;
 use triomphe::ThinArc;
 use uuid::Uuid;
@@ -37,25 +38,9 @@ impl Row {
     /// With more than [`COLUMNS_MAX`] cells, or more than 4 GiB of them; schemas and message limits keep both out.
     #[must_use]
     pub fn encode<'a>(cells: impl IntoIterator<Item = ValueRef<'a>>) -> Self {
-        let mut body = Vec::with_capacity(128);
-        let mut ends: Vec<u32> = Vec::with_capacity(16);
-        for cell in cells {
-            encode_cell(cell, &mut body);
-            ends.push(u32::try_from(body.len()).expect("a row is below 4 GiB"));
-        }
-        assert!(ends.len() <= COLUMNS_MAX, "a row has at most {COLUMNS_MAX} columns");
-        let width: usize = match body.len() {
-            0..=0xff => 0,
-            0x100..=0xffff => 1,
-            _ => 2,
-        };
-        let mut bytes = Vec::with_capacity(2 + (ends.len() << width) + body.len());
-        bytes.extend((ends.len() as u16 | (width as u16) << 14).to_le_bytes());
-        for end in ends {
-            bytes.extend(&end.to_le_bytes()[..1 << width]);
-        }
-        bytes.extend(body);
-        Self(ThinArc::from_header_and_slice((), &bytes))
+        let mut encoder = RowEncoder::default();
+        cells.into_iter().for_each(|cell| encoder.push(cell));
+        encoder.finish()
     }
 
     /// Encodes owned values.
@@ -110,11 +95,13 @@ impl Row {
     /// # Panics
     /// When the row has no such column.
     #[must_use]
+    #[inline]
     pub fn cell(&self, column: usize) -> ValueRef<'_> {
         decode_cell(self.cell_bytes(column))
     }
 
     /// The cell's encoding; equal bytes mean identical values (the reverse does not hold: −0 and 0).
+    #[inline]
     fn cell_bytes(&self, column: usize) -> &[u8] {
         let bytes = self.as_bytes();
         let head = u16::from_le_bytes([bytes[0], bytes[1]]);
@@ -137,6 +124,7 @@ impl Row {
             || columns.iter().all(|&column| self.cell_bytes(column) == other.cell_bytes(column))
     }
 
+    #[inline]
     fn end(&self, index: usize, width: usize) -> usize {
         let bytes = self.as_bytes();
         let at = 2 + (index << width);
@@ -145,6 +133,63 @@ impl Row {
             1 => usize::from(u16::from_le_bytes([bytes[at], bytes[at + 1]])),
             _ => u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]) as usize,
         }
+    }
+}
+
+/// Encodes a row cell by cell. Rows of common length cost one allocation.
+#[derive(Debug, Default)]
+pub struct RowEncoder {
+    body: Bytes,
+    ends: SmallVec<[u32; 24]>,
+}
+
+/// Bytes of a row under construction.
+type Bytes = SmallVec<[u8; 256]>;
+
+impl RowEncoder {
+    /// Adds a cell.
+    ///
+    /// # Panics
+    /// With more than 4 GiB of cells; schemas and message limits keep that out.
+    pub fn push(&mut self, cell: ValueRef<'_>) {
+        encode_cell(cell, &mut self.body);
+        self.end_cell();
+    }
+
+    /// Adds the cell of a row's column, as it is encoded there.
+    ///
+    /// # Panics
+    /// As [`RowEncoder::push`], and when the row has no such column.
+    pub fn copy(&mut self, row: &Row, column: usize) {
+        self.body.extend_from_slice(row.cell_bytes(column));
+        self.end_cell();
+    }
+
+    fn end_cell(&mut self) {
+        self.ends.push(u32::try_from(self.body.len()).expect("a row is below 4 GiB"));
+    }
+
+    /// The row.
+    ///
+    /// # Panics
+    /// With more than [`COLUMNS_MAX`] cells.
+    #[must_use]
+    pub fn finish(self) -> Row {
+        let Self { body, ends } = self;
+        assert!(ends.len() <= COLUMNS_MAX, "a row has at most {COLUMNS_MAX} columns");
+        let width: usize = match body.len() {
+            0..=0xff => 0,
+            0x100..=0xffff => 1,
+            _ => 2,
+        };
+        let mut bytes = Bytes::with_capacity(2 + (ends.len() << width) + body.len());
+        bytes.extend_from_slice(&(ends.len() as u16 | (width as u16) << 14).to_le_bytes());
+        match width {
+            0 => bytes.extend(ends.iter().map(|end| *end as u8)),
+            width => ends.iter().for_each(|end| bytes.extend_from_slice(&end.to_le_bytes()[..1 << width])),
+        }
+        bytes.extend_from_slice(&body);
+        Row(ThinArc::from_header_and_slice((), &bytes))
     }
 }
 
@@ -163,51 +208,52 @@ impl fmt::Debug for Row {
     }
 }
 
-fn encode_cell(cell: ValueRef<'_>, out: &mut Vec<u8>) {
+fn encode_cell(cell: ValueRef<'_>, out: &mut Bytes) {
     match cell {
         ValueRef::Null => {}
         ValueRef::Bool(v) => out.push(if v { tag::TRUE } else { tag::FALSE }),
         ValueRef::Int8(v) => encode_integer(tag::INT8, v, out),
         ValueRef::Float8(v) => {
             out.push(tag::FLOAT8);
-            out.extend(v.to_le_bytes());
+            out.extend_from_slice(&v.to_le_bytes());
         }
         ValueRef::Text(v) => {
             out.push(tag::TEXT);
-            out.extend(v.as_bytes());
+            out.extend_from_slice(v.as_bytes());
         }
         ValueRef::Bytea(v) => {
             out.push(tag::BYTEA);
-            out.extend(v);
+            out.extend_from_slice(v);
         }
         ValueRef::Timestamptz(v) => encode_integer(tag::TIMESTAMPTZ, v, out),
         ValueRef::Date(v) => encode_integer(tag::DATE, v.into(), out),
         ValueRef::Uuid(v) => {
             out.push(tag::UUID);
-            out.extend(v.as_bytes());
+            out.extend_from_slice(v.as_bytes());
         }
         ValueRef::Numeric(NumericRef::Text(v)) => {
             out.push(tag::NUMERIC);
-            out.extend(v.as_bytes());
+            out.extend_from_slice(v.as_bytes());
         }
         ValueRef::Numeric(NumericRef::Parsed(v)) => {
             out.push(tag::NUMERIC);
-            out.extend(v.to_string().as_bytes());
+            out.extend_from_slice(v.to_string().as_bytes());
         }
         ValueRef::Json(v) => {
             out.push(tag::JSON);
-            out.extend(v.as_bytes());
+            out.extend_from_slice(v.as_bytes());
         }
     }
 }
 
-fn encode_integer(tag: u8, value: i64, out: &mut Vec<u8>) {
+fn encode_integer(tag: u8, value: i64, out: &mut Bytes) {
     out.push(tag);
     let redundant = if value < 0 { (!value).leading_zeros() } else { value.leading_zeros() } - 1;
     let length = 8 - (redundant / 8) as usize;
-    out.extend(&value.to_le_bytes()[..length]);
+    out.extend_from_slice(&value.to_le_bytes()[..length]);
 }
 
+#[inline]
 fn decode_integer(bytes: &[u8]) -> i64 {
     let negative = bytes.last().is_some_and(|byte| byte & 0x80 != 0);
     let mut full = if negative { [0xff; 8] } else { [0; 8] };
@@ -230,6 +276,7 @@ fn is_cell(bytes: &[u8]) -> bool {
     }
 }
 
+#[inline]
 fn decode_cell(bytes: &[u8]) -> ValueRef<'_> {
     let Some((&tag, payload)) = bytes.split_first() else { return ValueRef::Null };
     // SAFETY: a `Row` is made only by `encode`, which wrote these bytes from a `str`, or by `from_bytes`, which

@@ -1,0 +1,82 @@
+//! What expressions read: cells by position, of one row or of several side by side.
+
+use smallvec::SmallVec;
+use tidegate_wire::model::{
+    Row, ValueRef,
+    row::{COLUMNS_MAX, RowEncoder},
+};
+
+/// Cells by position.
+pub trait Cells {
+    /// The cell at a position.
+    ///
+    /// # Panics
+    /// When there is none.
+    fn cell(&self, position: usize) -> ValueRef<'_>;
+
+    /// Adds the cell at a position to a row under construction.
+    ///
+    /// # Panics
+    /// When there is none.
+    fn copy(&self, position: usize, to: &mut RowEncoder);
+}
+
+impl Cells for Row {
+    fn cell(&self, position: usize) -> ValueRef<'_> {
+        Row::cell(self, position)
+    }
+
+    fn copy(&self, position: usize, to: &mut RowEncoder) {
+        to.copy(self, position);
+    }
+}
+
+/// How far the positions of two neighbouring rows are apart; a power of two, so that dividing by it is cheap.
+const STRIDE: usize = 1 << 11;
+
+const _: () = assert!(COLUMNS_MAX <= STRIDE);
+
+/// The position of a column of the row with a number. Those of row 0 are its columns' own numbers.
+#[must_use]
+pub fn beside(row: usize, column: usize) -> usize {
+    row * STRIDE + column
+}
+
+/// Rows side by side, without being copied into one.
+#[derive(Clone, Debug)]
+pub struct Beside<'r>(SmallVec<[&'r Row; 8]>);
+
+impl<'r> Beside<'r> {
+    /// One row.
+    #[must_use]
+    pub fn one(row: &'r Row) -> Self {
+        Self(SmallVec::from_slice(&[row]))
+    }
+
+    /// With one row more.
+    #[must_use]
+    pub fn and<'s>(&self, row: &'s Row) -> Beside<'s>
+    where
+        'r: 's,
+    {
+        let mut rows: SmallVec<[&'s Row; 8]> = SmallVec::from_slice(&self.0);
+        rows.push(row);
+        Beside(rows)
+    }
+
+    /// The first row.
+    #[must_use]
+    pub fn first(&self) -> &'r Row {
+        self.0[0]
+    }
+}
+
+impl Cells for Beside<'_> {
+    fn cell(&self, position: usize) -> ValueRef<'_> {
+        self.0[position / STRIDE].cell(position % STRIDE)
+    }
+
+    fn copy(&self, position: usize, to: &mut RowEncoder) {
+        to.copy(self.0[position / STRIDE], position % STRIDE);
+    }
+}
