@@ -236,11 +236,13 @@ pub(super) fn place_of(statement: &ast::Statement, words: &Words) -> Place {
 /// # Errors
 /// When there is none, or only the server writes it.
 pub fn written_table(name: &ObjectName, snapshot: &Snapshot) -> std::result::Result<TableId, QueryError> {
-    let table = table(name, snapshot)?;
-    if table == CLIENT_MUTATIONS {
+    // A view has no table where its rows are not there.
+    let is_view = bare_name(name).is_some_and(|name| snapshot.view(&name).is_some());
+    let found = if is_view { None } else { Some(table(name, snapshot)?) };
+    let Some(table) = found.filter(|table| *table != CLIENT_MUTATIONS) else {
         let message = format_args!("table {name} is written by the server alone");
         return Err(Place::from(name.span()).error(QueryErrorKind::Forbidden, message));
-    }
+    };
     Ok(table)
 }
 
