@@ -118,10 +118,10 @@ impl DB for Postgres {
     type ColumnType = DefaultColumnType;
 
     fn run(&mut self, sql: &str) -> Result<Output, Refused> {
-        let messages = match self.0.simple_query(sql) {
+        let messages = match apart(|| self.0.simple_query(sql)) {
             Ok(messages) => messages,
             Err(error) => {
-                self.0.batch_execute("rollback").expect("the session goes on");
+                apart(|| self.0.batch_execute("rollback")).expect("the session goes on");
                 return Err(Refused(error.to_string()));
             }
         };
@@ -153,10 +153,17 @@ impl DB for Postgres {
 
 /// A schema of its own in a cluster.
 fn postgres(cluster: &Cluster) -> Postgres {
-    let mut client = cluster.connect();
     let own = SCHEMAS.fetch_add(1, Relaxed);
-    client.batch_execute(&format!("create schema s{own}; set search_path = s{own}")).expect("a schema");
-    Postgres(client)
+    apart(|| {
+        let mut client = cluster.connect();
+        client.batch_execute(&format!("create schema s{own}; set search_path = s{own}")).expect("a schema");
+        Postgres(client)
+    })
+}
+
+/// Does something that waits in a runtime of its own, which it may not inside another's.
+fn apart<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    std::thread::scope(|scope| scope.spawn(work).join()).expect("it does not panic")
 }
 
 /// The files of a folder that are of the suite's kind, or the one file that a path names.
@@ -185,10 +192,7 @@ fn the_suite_holds_on_a_server() {
     for file in files(&path) {
         let server = runtime.block_on(TestServer::start(memory()));
         let mut runner = Runner::new(|| async {
-            let http = std::thread::scope(|scope| {
-                let connect = scope.spawn(|| runtime.block_on(Http::connect(server.addr())));
-                connect.join().expect("the server listens")
-            });
+            let http = apart(|| runtime.block_on(Http::connect(server.addr())));
             Ok(Tidegate { runtime: Arc::clone(&runtime), http })
         });
         if let Err(error) = runner.run_file(&file) {

@@ -112,6 +112,8 @@ fn a_live_query_ends_when_its_table_changes_and_its_neighbours_go_on() {
             recorder.wait("a result", |told| matches!(told, Told::Batch(to, 1) if *to == SubId(sub))).await;
         }
         let cv = taken(&replica, "alter table t add column b text default 'new'").cv;
+        // A change of the neighbour has both versions released at once.
+        taken(&replica, "insert into u values (7)");
         recorder.wait("the release", |told| matches!(told, Told::Progress(to) if *to >= cv)).await;
         let told = recorder.told();
         for sub in [SubId(1), SubId(3)] {
@@ -137,7 +139,7 @@ fn a_live_query_ends_when_its_table_changes_and_its_neighbours_go_on() {
         taken(&replica, "insert into t values (2, 2, 'x'), (3, 3, 'y'); insert into u values (2)");
         recorder.wait("a change of the other", |told| *told == Told::Batch(SubId(5), 2)).await;
         until("a change of the neighbour", async || {
-            recorder.told().iter().filter(|it| **it == Told::Batch(SubId(2), 1)).count() == 2
+            recorder.told().iter().filter(|it| **it == Told::Batch(SubId(2), 1)).count() == 3
         })
         .await;
         assert_eq!(
@@ -353,7 +355,6 @@ fn rows_without_a_key_are_numbered_and_nobody_sees_how() {
         assert_eq!(replica.commit(Commits { drafts: vec![draft], ..Commits::default() }).await.refused, None);
         let shown = [[json!(1)], [json!(1)], [json!(2)], [Json::Null]];
         assert_eq!(rows(&replica, "select * from bare order by a"), shown);
-        assert_eq!(rows(&replica, "table bare").len(), 4);
         let json = QueryRequest { source: QuerySource::Query(json!({"table": "bare"})), args: Map::new() };
         let query = replica.prepare(&json, &Map::new()).expect("sound");
         assert_eq!(replica.rows(&query).expect("rows").rows[0], json!({"a": 1}));

@@ -260,24 +260,36 @@ impl Inner {
     }
 
     pub(super) fn query(&self, name: &str) -> Option<(NamedQuery, QueryStatus)> {
-        let registry = self.registry();
-        if let Some(named) = registry.named.get(name) {
-            return Some((named.definition.clone(), named_status(&registry, named)));
+        let found = {
+            let registry = self.registry();
+            let named = registry.named.get(name);
+            named.map(|named| (named.definition.clone(), named_status(&registry, named)))
+        };
+        match found {
+            Some((query, status)) => Some(self.with_fit(query, status)),
+            None => self.view_as_query(name),
         }
-        drop(registry);
-        self.view_as_query(name)
     }
 
     pub(super) fn queries(&self) -> Vec<(NamedQuery, QueryStatus)> {
-        let registry = self.registry();
-        let named = registry.named.values();
-        let mut all: Vec<_> =
-            named.map(|named| (named.definition.clone(), named_status(&registry, named))).collect();
-        drop(registry);
+        let named: Vec<_> = {
+            let registry = self.registry();
+            let named = registry.named.values();
+            named.map(|named| (named.definition.clone(), named_status(&registry, named))).collect()
+        };
+        let mut all: Vec<_> = named.into_iter().map(|(query, status)| self.with_fit(query, status)).collect();
         let snapshot = self.store.snapshot();
         all.extend(snapshot.views().filter_map(|view| self.view_as_query(&view.definition.name)));
         all.sort_by(|(a, _), (b, _)| a.name.cmp(&b.name));
         all
+    }
+
+    /// Says of a query that nothing keeps alive whether it still fits the tables.
+    fn with_fit(&self, query: NamedQuery, mut status: QueryStatus) -> (NamedQuery, QueryStatus) {
+        if status.query == 0 && status.fault.is_none() {
+            status.fault = self.check_named(&query).err().map(|error| error.message);
+        }
+        (query, status)
     }
 }
 

@@ -30,7 +30,7 @@ pub struct QueryStatus {
     pub subscribers: usize,
     /// How long the last advance that changed something took, microseconds.
     pub last_advance_us: u64,
-    /// Why a query that is to be pinned is not, at present.
+    /// Why a query that is to be pinned is not, at present, or why one that nobody uses does not fit the tables.
     pub fault: Option<String>,
 }
 

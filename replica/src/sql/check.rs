@@ -39,7 +39,7 @@ pub fn check_condition(schema: &TableSchema, check: &Check) -> std::result::Resu
         let table = ScopeTable { name: None, columns: columns.collect(), key: Vec::new() };
         let (snapshot, nothing) = (Snapshot::empty(), Map::new());
         let parameters = Parameters { args: &nothing, claims: &nothing, declared: None };
-        let mut binder = Binder::new(&snapshot, &parameters, words);
+        let mut binder = Binder::new(&snapshot, &parameters, &words);
         let mut block = Block::new(Rc::new(Scope::of(table)), Clause::Check);
         let condition = binder.condition(&expr, &mut block)?;
         no_steps(&block)?;

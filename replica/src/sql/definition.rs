@@ -9,10 +9,10 @@ mod index;
 
 use super::{
     Binder, bind,
-    parse::{Words, first},
+    parse::Words,
     place::{Place, Result},
     scope::folded,
-    statement::{DefineError, bare_name, written_table},
+    statement::{DefineError, bare_name, place_of, written_table},
 };
 use crate::{
     query::{Parameters, QueryError, QueryErrorKind},
@@ -63,7 +63,7 @@ pub(super) fn define(
     parameters: &Parameters<'_>,
     words: &Words,
 ) -> Defined<()> {
-    let place = first(words);
+    let place = place_of(statement, words);
     let before = editor.snapshot().clone();
     let mut definer = Definer { editor, parameters, words };
     definer.carry_out(statement, place)?;
@@ -152,7 +152,7 @@ impl Definer<'_> {
     }
 
     fn binder(&self) -> Binder<'_> {
-        Binder::new(self.editor.snapshot(), self.parameters, self.words.clone())
+        Binder::new(self.editor.snapshot(), self.parameters, self.words)
     }
 
     /// Does a step, and sees that the rows and the tables around fit it.

@@ -394,7 +394,7 @@ impl Binder<'_> {
         let parameters = Parameters { args: &args, claims: &claims, declared: None };
         let bound = parse::parse(&definition.sql).and_then(|parsed| match parsed.statements.as_slice() {
             [Statement::Query(query)] => {
-                let mut binder = Binder::new(self.snapshot, &parameters, parsed.words);
+                let mut binder = Binder::new(self.snapshot, &parameters, &parsed.words);
                 // What is counted is counted on.
                 binder.query_depth = self.query_depth + 1;
                 binder.count_on(self);

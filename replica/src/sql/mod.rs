@@ -88,7 +88,7 @@ pub fn bind(
         let parsed = parse::parse(text)?;
         match parsed.statements.as_slice() {
             [] => Place::UNKNOWN.bad("the text has no query"),
-            [ast::Statement::Query(query)] => Binder::new(snapshot, parameters, parsed.words).whole(query),
+            [ast::Statement::Query(query)] => Binder::new(snapshot, parameters, &parsed.words).whole(query),
             [_] => parse::first(&parsed.words).bad("only select is a query"),
             _ => Place { line: 1, column: 1 }.bad("the text has more than one statement"),
         }
@@ -118,7 +118,7 @@ struct Frame {
 struct Binder<'a> {
     snapshot: &'a Snapshot,
     parameters: &'a Parameters<'a>,
-    words: Words,
+    words: &'a Words,
     /// The subqueries around what is being bound, outermost first.
     frames: Vec<Frame>,
     /// The common table expressions in scope, innermost last.
@@ -135,7 +135,7 @@ struct Binder<'a> {
 }
 
 impl<'a> Binder<'a> {
-    fn new(snapshot: &'a Snapshot, parameters: &'a Parameters<'a>, words: Words) -> Self {
+    fn new(snapshot: &'a Snapshot, parameters: &'a Parameters<'a>, words: &'a Words) -> Self {
         Self {
             snapshot,
             parameters,

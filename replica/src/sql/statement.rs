@@ -71,8 +71,11 @@ pub fn with_script<T, E: From<QueryError>>(
 ) -> std::result::Result<T, E> {
     stacker::grow(STACK_BYTES, || {
         let parsed = parse::parse(text)?;
-        let place = parse::first(&parsed.words);
-        let statements = parsed.statements.into_iter().map(|statement| Statement::new(statement, place));
+        let words = &parsed.words;
+        let statements = parsed.statements.into_iter().map(|statement| {
+            let place = place_of(&statement, words);
+            Statement::new(statement, place)
+        });
         run(&Script { statements: statements.collect::<Result<_>>()?, words: parsed.words })
     })
 }
@@ -187,7 +190,7 @@ impl Script {
         snapshot: &Snapshot,
         parameters: &Parameters<'_>,
     ) -> std::result::Result<Option<Bound>, QueryError> {
-        let mut binder = Binder::new(snapshot, parameters, self.words.clone());
+        let mut binder = Binder::new(snapshot, parameters, &self.words);
         Ok(Some(match statement {
             Statement::Select(query) | Statement::Explain(query, _) => {
                 Bound::Select(binder.whole_by_position(query)?.0)
@@ -220,6 +223,12 @@ pub enum DefineError {
     /// The rows or tables that are there are.
     #[error(transparent)]
     Conflict(#[from] CommitError),
+}
+
+/// Where a statement starts, as far as the parser says.
+pub(super) fn place_of(statement: &ast::Statement, words: &Words) -> Place {
+    let place = Place::from(statement.span());
+    if place.line == 0 { parse::first(words) } else { place }
 }
 
 /// The table that a name means to a statement that writes it.

@@ -166,6 +166,10 @@ fn bytes_replaced(delta: &Delta) -> u64 {
         let rows = changes.rows.iter().filter_map(|change| change.old.as_ref());
         bytes += trees * copied + rows.map(|row| row.as_bytes().len() as u64).sum::<u64>();
     }
+    for table in delta.altered.iter().filter_map(|&table| delta.from.table(table)) {
+        let trees = 1 + table.indexes().count() as u64;
+        bytes += table.row_bytes() + trees * table.rows().len() as u64 * ENTRY_BYTES;
+    }
     bytes
 }
 
