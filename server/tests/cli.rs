@@ -545,6 +545,30 @@ fn replay_measures_throughput_and_latency() {
     assert!(sql.contains("(bad_query)"), "{sql}");
 }
 
+#[test]
+fn sql_writes_and_says_what_it_did() {
+    let (_server, url) = serve();
+    let sql = |text: &str| {
+        let output = run(&["sql", "--url", &url, text]);
+        assert_eq!(output.status.code(), Some(0), "{text}: {}", self::text(&output.stderr));
+        self::text(&output.stdout).to_owned()
+    };
+    assert_eq!(sql("create table n (id bigint primary key, s text default 'new')"), "CREATE TABLE\n");
+    assert_eq!(sql("insert into n (id) values (1), (2)"), "INSERT 0 2\n");
+    assert_eq!(sql("update n set s = 'old' where id = 1 returning *"), "id  s\n 1  old\n(1 row)\nUPDATE 1\n");
+    assert_eq!(sql("begin; delete from n where id = 2; commit"), "BEGIN\n\nDELETE 1\n\nCOMMIT\n");
+    assert_eq!(sql("show columns from n").lines().count(), 4);
+    let output = run(&["sql", "--url", &url, "--json", "delete from n; select * from n"]);
+    let lines: Vec<Value> = text(&output.stdout)
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("an object a line"))
+        .collect();
+    assert_eq!(lines[0], json!({"command": "delete", "affected": 1}));
+    assert_eq!((&lines[1]["command"], &lines[1]["rows"]), (&json!("select"), &json!([])));
+    let refused = fails(1, &["sql", "--url", &url, "insert into n values (1); insert into n values (1)"]);
+    assert!(refused.contains("statement 2 (insert)") && refused.contains("(conflict)"), "{refused}");
+}
+
 /// Starts the demo; the command and its address.
 fn demo(data_dir: &Path, speed: &str) -> (Running, String) {
     let demo =

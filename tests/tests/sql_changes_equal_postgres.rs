@@ -4,8 +4,8 @@
 //! each time it leads to what there was at the commit version that it ends with.
 //!
 //! Seen to fail: with NULLs and checks looked at after conflicts, seeds 25 and 72; with an update on conflict that looks
-//! whether the row is its own only after its condition, seed 55; with steps of schemas replayed after the rows of their
-//! commit, the replay of seed 1.
+//! whether the row is its own only after its condition, seed 55; with a constraint kept beside a primary key on the same
+//! columns, seed 3.
 //!
 //! `TIDEGATE_SEEDS` says how many seeds run, `TIDEGATE_SEED` runs one and prints it.
 

@@ -18,8 +18,6 @@ use tidegate_replica::{
 };
 use tidegate_wire::model::{Cv, SubId, commit::RowOp};
 
-/// Seen to fail: without `end_altered` the first subscription goes on; with it after the families are advanced, the
-/// worker panics on a table that is not there.
 #[test]
 fn a_live_query_ends_when_its_table_changes_and_its_neighbours_go_on() {
     block_on(async {
@@ -115,7 +113,6 @@ fn a_pinned_query_follows_its_table_or_says_why_not() {
     });
 }
 
-/// Seen to fail: without the comparison of rows in the store, fewer than 200.
 #[test]
 fn concurrent_transactions_lose_no_update() {
     const WRITERS: usize = 4;

@@ -40,22 +40,16 @@ pub fn settle(editor: &mut SnapshotEditor, mark: usize, moved: &Moved, limits: &
     if !editor.is_ruled_since(mark) {
         return Ok(());
     }
-    let mut left = Vec::new();
-    let mut from = mark;
-    while from < editor.len() {
-        let changes = editor.changes_since(from);
-        from = editor.len();
-        for TableChanges { table, rows } in &changes {
-            for reference in editor.snapshot().referrers(*table).to_vec() {
-                for change in rows {
-                    follow(editor, &reference, change, moved, &mut left)?;
-                }
-            }
-            let ops = editor.len() - mark;
-            if ops > limits.ops_max {
-                let problem = CommitProblem::TooManyOps { ops, ops_max: limits.ops_max };
-                return Err(Violation { error: problem.into(), row: None });
-            }
+    let mut due = due(editor, mark);
+    while let Some((reference, change)) = due.pop() {
+        let before = editor.len();
+        follow(editor, &reference, &change, moved)?;
+        // What follows from that comes before what else is due, as it is when rows are deleted one by one.
+        due.extend(self::due(editor, before));
+        let ops = editor.len() - mark;
+        if ops > limits.ops_max {
+            let problem = CommitProblem::TooManyOps { ops, ops_max: limits.ops_max };
+            return Err(Violation { error: problem.into(), row: None });
         }
     }
     for TableChanges { table, rows } in editor.changes_since(mark) {
@@ -65,13 +59,6 @@ pub fn settle(editor: &mut SnapshotEditor, mark: usize, moved: &Moved, limits: &
             if let Some(new) = &change.new {
                 check_row(snapshot, table, relation, change.old.as_ref(), new)?;
             }
-        }
-    }
-    for Referred { reference, key } in left {
-        let has_parent = first(editor.snapshot(), reference.parent, &reference.parent_access, &key.in_parent);
-        let has_child = first(editor.snapshot(), reference.child, &reference.child_access, &key.in_child);
-        if has_parent.is_none() && has_child.is_some() {
-            return Err(still_referred(editor.snapshot(), &reference, &key.row));
         }
     }
     Ok(())
@@ -105,26 +92,26 @@ pub fn null_in(schema: &TableSchema, row: &Row, column: usize) -> CommitError {
     error.of_key(&key_of(schema, row)).of_column(&schema.columns[column].name)
 }
 
-/// A key that is not there any more, and that rows may still refer to.
-struct Referred {
-    reference: Arc<Reference>,
-    key: ReferredKey,
-}
-
-/// See [`Referred`]: the key as its table's rows and as the referring rows are found by it, and a row that had it.
-struct ReferredKey {
-    in_parent: KeyBytes,
-    in_child: KeyBytes,
-    row: Row,
+/// The rows that have changed since a mark and that others may refer to, each with a foreign key by which they may; the
+/// first to be looked at comes last.
+fn due(editor: &SnapshotEditor, mark: usize) -> Vec<(Arc<Reference>, RowChange)> {
+    let mut due = Vec::new();
+    for TableChanges { table, rows } in editor.changes_since(mark) {
+        let referrers = editor.snapshot().referrers(table);
+        for change in rows {
+            due.extend(referrers.iter().map(|reference| (Arc::clone(reference), change.clone())));
+        }
+    }
+    due.reverse();
+    due
 }
 
 /// Does what a foreign key asks when a row that rows of another table may refer to changes.
 fn follow(
     editor: &mut SnapshotEditor,
-    reference: &Arc<Reference>,
+    reference: &Reference,
     change: &RowChange,
     moved: &Moved,
-    left: &mut Vec<Referred>,
 ) -> Result<()> {
     let Some(old) = &change.old else { return Ok(()) };
     // A NULL in a key refers to nothing.
@@ -148,10 +135,8 @@ fn follow(
     };
     match action {
         _ if children.is_empty() => {}
-        ReferentialAction::Restrict => return Err(still_referred(editor.snapshot(), reference, old)),
-        ReferentialAction::NoAction => {
-            let key = ReferredKey { in_parent, in_child, row: old.clone() };
-            left.push(Referred { reference: Arc::clone(reference), key });
+        ReferentialAction::Restrict | ReferentialAction::NoAction => {
+            return Err(still_referred(editor.snapshot(), reference, old));
         }
         ReferentialAction::Cascade if new.is_none() => {
             for row in children {
@@ -175,6 +160,12 @@ fn follow(
             set.sort_unstable_by_key(|(column, _)| *column);
             for row in children {
                 replace(editor, reference.child, &schema, &row, with(&row, &set))?;
+            }
+            // The defaults may be the very values that are there no longer.
+            let refers =
+                first(editor.snapshot(), reference.child, &reference.child_access, &in_child).is_some();
+            if action == ReferentialAction::SetDefault && refers {
+                return Err(still_referred(editor.snapshot(), reference, old));
             }
         }
     }
