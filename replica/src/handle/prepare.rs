@@ -325,7 +325,7 @@ fn family_status(family: &Family) -> QueryStatus {
 }
 
 /// Refuses an argument that a query has no parameter for.
-fn all_asked_for(args: &Map<String, Json>, has: impl Fn(&str) -> bool) -> Result<(), QueryError> {
+pub(super) fn all_asked_for(args: &Map<String, Json>, has: impl Fn(&str) -> bool) -> Result<(), QueryError> {
     match args.keys().find(|argument| !has(argument)) {
         None => Ok(()),
         Some(argument) => {

@@ -7,10 +7,13 @@ mod show;
 mod transaction;
 mod write;
 
-use super::{Inner, not_ready};
+use super::{Inner, not_ready, prepare::all_asked_for};
 use crate::{
     query::{Parameters, QueryError, QueryErrorKind},
-    sql::statement::{Script, Statement, with_script},
+    sql::{
+        has_parameter,
+        statement::{Script, Statement, with_script},
+    },
     store::{CommitError, CommitErrorKind, CommitProblem, TransactionOutcome},
 };
 use serde_json::{Map, Value as Json};
@@ -61,6 +64,7 @@ impl Inner {
     ) -> Result<Answer, QueryError> {
         let parameters = Parameters { args, claims, declared: None };
         with_script(text, |script| {
+            all_asked_for(args, |argument| has_parameter(text, argument))?;
             let mut answer = Answer { cv: self.store.snapshot().cv(), results: Vec::new() };
             let mut rows_left = rows_max;
             for unit in units(&script.statements)? {

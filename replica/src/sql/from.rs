@@ -286,8 +286,8 @@ impl Binder<'_> {
                 index_directives,
                 inheritance,
             } => {
-                if args.is_some() || *with_ordinality {
-                    return place.unsupported("a function in from");
+                if *with_ordinality {
+                    return place.unsupported("with ordinality");
                 }
                 if sample.is_some() {
                     return place.unsupported("tablesample");
@@ -303,7 +303,10 @@ impl Binder<'_> {
                 {
                     return place.unsupported("what stands after the table's name");
                 }
-                self.table(name, alias.as_ref())
+                match args {
+                    Some(arguments) => self.table_function(name, arguments, alias.as_ref(), place),
+                    None => self.table(name, alias.as_ref()),
+                }
             }
             TableFactor::Derived { lateral: _, subquery, alias, sample } => {
                 if sample.is_some() {

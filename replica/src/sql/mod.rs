@@ -25,6 +25,7 @@ mod rewrite;
 mod scope;
 mod select;
 mod select_list;
+mod series;
 mod set_operation;
 pub mod statement;
 mod steps;

@@ -10,6 +10,14 @@ fn from() {
             "id, c -> project(filter(join(table0, table1, $8 = $0), $2 = d0), [$0:int8, $9:text]) slots text 'x'",
         ),
         (
+            "select g, sum(g) from generate_series(1, 3) as g group by g",
+            "g, sum -> project(aggregate(values([1], [2], [3]), [$0:int8], [Sum($0):int8]), [$0:int8, $1:int8])",
+        ),
+        (
+            "select n from generate_series(9223372036854775806, 9223372036854775807) as s(n), generate_series(1, 2, -1)",
+            "n -> project(join(values([9223372036854775806], [9223372036854775807]), values(), true), [$0:int8])",
+        ),
+        (
             "select * from t join u using (id)",
             "id, a, b, n, f, ok, at, t_id, c -> project(join(table0, table1, $0 = $7), [$0:int8, $1:int8, $2:text, $3:numeric, $4:float8, $5:bool, $6:timestamptz, $8:int8, $9:text])",
         ),

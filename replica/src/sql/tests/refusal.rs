@@ -180,9 +180,24 @@ fn refusals() {
         ),
         ("select count(*) from t group by all", BadQuery, "group by all is not supported"),
         (
-            "select id from generate_series(1, 2) id",
+            "select id from regexp_matches('a', 'b') id",
             BadQuery,
-            "a function in from is not supported (line 1, column 16)",
+            "a function in from other than generate_series is not supported (line 1, column 16)",
+        ),
+        (
+            "select * from generate_series(1, 5, 0)",
+            BadQuery,
+            "the step of generate_series is not 0 (line 1, column 15)",
+        ),
+        (
+            "select * from generate_series(1, 1001)",
+            BadQuery,
+            "generate_series makes more than the limit of 1000 rows (line 1, column 15)",
+        ),
+        (
+            "select * from generate_series(1, 2.5)",
+            BadQuery,
+            "a bound or step of generate_series that is numeric is not supported (line 1, column 34)",
         ),
         (
             "select ntile(0) over () from t",
