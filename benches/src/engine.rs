@@ -10,7 +10,7 @@ use tidegate_replica::{
     store::{Delta, IndexId, Snapshot, SnapshotEditor, TableId, key::row_key},
     worker::{BindingId, Change},
 };
-use tidegate_tests::changes::RowChange;
+use tidegate_tests::row_changes::RowChange;
 use tidegate_wire::model::{Cv, PlaceMask, Row, TableSchema, query::Query};
 
 /// Tables at their newest commit version.

@@ -4,9 +4,9 @@
 //!   that agreement between the two means something.
 //! * [`sql`] makes SQL queries, tables and commits from a seed.
 //! * [`workload`] makes schemas, rows, commits, queries and subscribers from a seed.
-//! * [`scripts`] makes statements that write rows and change tables, from a seed.
+//! * [`changes`] makes statements that write rows and change tables, from a seed.
 //! * [`conformance`] reads the recorded nested-query cases, where they are present.
-//! * [`tpch`] makes the tables, commits and queries of TPC-H from a seed; [`changes`] has the forms that they take.
+//! * [`tpch`] makes the tables, commits and queries of TPC-H from a seed; [`row_changes`] has the forms that they take.
 //! * [`nexmark`] makes an auction house's stream of events and has its queries.
 //! * [`postgres`] starts a private PostgreSQL, whose answers are the measure for SQL.
 //!
@@ -19,7 +19,7 @@ pub mod conformance;
 pub mod nexmark;
 pub mod oracle;
 pub mod postgres;
-pub mod scripts;
+pub mod row_changes;
 pub mod sql;
 pub mod tpch;
 pub mod workload;

@@ -27,8 +27,8 @@ use tidegate_replica::{
     worker::{BindingId, Fault, QueryId},
 };
 use tidegate_tests::{
+    changes::{Changes, ColumnView, TableView},
     postgres::Cluster,
-    scripts::{Changes, ColumnView, TableView},
 };
 use tidegate_wire::model::{ColumnType, Cv, Epoch, SubId};
 use tokio::runtime::Runtime;

@@ -8,7 +8,7 @@ use crate::{
 };
 use rand::{Rng as _, SeedableRng as _, rngs::StdRng};
 use serde_json::json;
-use tidegate_tests::changes::RowChange;
+use tidegate_tests::row_changes::RowChange;
 use tidegate_wire::model::{Row, Value};
 
 const ROWS: i64 = 1_000_000;
@@ -47,7 +47,7 @@ pub(crate) fn measure() -> anyhow::Result<Report> {
                 RowChange::insert(0, rows[rows.len() - 1].clone())
             }
             1 => {
-                let id = tidegate_tests::changes::integer(&rows[at], 0);
+                let id = tidegate_tests::row_changes::integer(&rows[at], 0);
                 let old = std::mem::replace(&mut rows[at], row(id));
                 RowChange::update(0, old, rows[at].clone())
             }

@@ -9,7 +9,7 @@ use crate::{
     view::View,
 };
 use serde_json::json;
-use tidegate_tests::{changes::RowChange, sql::Statement};
+use tidegate_tests::{row_changes::RowChange, sql::Statement};
 use tidegate_wire::model::{Row, TableSchema, Value};
 
 const SALES: i64 = 1_000_000;

@@ -10,8 +10,8 @@ use anyhow::{Context as _, ensure};
 use serde_json::Value as Json;
 use std::{fmt::Write as _, io::Write as _, path::PathBuf, process::Command};
 use tidegate_tests::{
-    changes::RowChange,
     nexmark::{AUCTION, AVERAGES, LOCAL_SELLERS, Nexmark, PERSON},
+    row_changes::RowChange,
 };
 use tidegate_wire::model::ValueRef;
 

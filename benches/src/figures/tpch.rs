@@ -9,7 +9,7 @@ use crate::{
 };
 use anyhow::Context as _;
 use tidegate_tests::{
-    changes::RowChange,
+    row_changes::RowChange,
     sql::Statement,
     tpch::{FOREIGN_KEYS, QUERIES, Tpch, tables},
 };

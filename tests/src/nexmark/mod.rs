@@ -4,7 +4,7 @@ mod queries;
 
 pub use queries::{AVERAGES, LOCAL_SELLERS, QUERIES, Query};
 
-use crate::changes::{RowChange, integer, schemas, with_cell};
+use crate::row_changes::{RowChange, integer, schemas, with_cell};
 use rand::{Rng as _, SeedableRng as _, seq::IndexedRandom as _};
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Value as Json, json};

@@ -1,7 +1,7 @@
 //! A case in PostgreSQL.
 
 use super::{Statement, ast::literal};
-use crate::changes::copy_line;
+use crate::row_changes::copy_line;
 use postgres::{Client, SimpleQueryMessage, error::SqlState, types::Type};
 use serde_json::{Map, Value as Json};
 use std::{

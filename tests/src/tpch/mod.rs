@@ -11,7 +11,7 @@ mod words;
 
 pub use queries::{QUERIES, Query};
 
-use crate::changes::{RowChange, schemas};
+use crate::row_changes::{RowChange, schemas};
 use rand::SeedableRng as _;
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Value as Json, json};

@@ -1,7 +1,7 @@
 //! The commits that change the tables.
 
 use super::{CUSTOMER, PART, PARTSUPP, SUPPLIER, Tpch, of_order, rows};
-use crate::changes::{RowChange, with_cell};
+use crate::row_changes::{RowChange, with_cell};
 use rand::Rng as _;
 use rand_chacha::ChaCha8Rng;
 use tidegate_wire::model::Value;

@@ -4,7 +4,7 @@ use super::words::{
     COLOURS, CONTAINERS, INSTRUCTIONS, MODES, NATIONS, PRIORITIES, REGIONS, SEGMENTS, TYPES, phone, phrase,
     pick, prose,
 };
-use crate::changes::{cents, integer};
+use crate::row_changes::{cents, integer};
 use rand::Rng as _;
 use rand_chacha::ChaCha8Rng;
 use tidegate_wire::model::{Row, Value, time::parse_date};

@@ -4,8 +4,8 @@ use super::live::Live;
 use serde_json::{Map, Value as Json};
 use tidegate_replica::handle::QuerySource;
 use tidegate_tests::{
-    changes::{RowChange, commit},
     postgres::Cluster,
+    row_changes::{RowChange, commit},
     sql::{Answer, Reference, Statement, compare},
 };
 use tidegate_wire::model::{Row, SubId, TableSchema};
