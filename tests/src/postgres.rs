@@ -59,6 +59,8 @@ impl Cluster {
             .arg(folder.path())
             .args(["-p", &port.to_string(), "-h", "127.0.0.1"])
             .args(["-c", "fsync=off", "-c", "synchronous_commit=off", "-c", "full_page_writes=off"])
+            // A query that generates a product must not fill the disk.
+            .args(["-c", "temp_file_limit=1GB"])
             .args(["-c", "timezone=UTC", "-c", "log_timezone=UTC", "-c", "max_connections=20"])
             .current_dir("/")
             .stdin(Stdio::null())

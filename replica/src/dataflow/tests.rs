@@ -212,10 +212,12 @@ const RELATED: &[&str] = &[
         select count(*) as k from r",
     "with recursive r as (select id as v from a where n > 1 union select b.x from r join b on b.a_id = r.v)
         select c.id from c join r on r.v = c.n",
+    "select a.n, count(*) as k, sum(b.x) as s from a left join b on b.a_id = a.id group by cube (a.n, b.x)",
+    "select t.k from (select a.n, count(*) as k from a left join b on b.a_id = a.id group by a.n) t where k > 1",
 ];
 
-/// Seen to fail: with a unit that goes on to hold its rows when the last of its dataflows has gone, and with one that is
-/// worked through again for each dataflow.
+/// Seen to fail: with a unit that goes on to hold its rows when the last of its dataflows has gone, with one that is worked
+/// through again for each dataflow, and with units that have what they hold inside in common.
 fn run_related(writes: &Writes, coming: &[(usize, bool)]) {
     let budget = || Budget::once(Duration::from_secs(60));
     let mut database = Database::new();

@@ -23,8 +23,14 @@ pub fn units(nodes: &[Node]) -> Vec<Unit> {
     for (at, node) in nodes.iter().enumerate() {
         node.operator.inputs().for_each(|input| readers[input].push(at));
     }
+    let mut is_unit = vec![false; nodes.len()];
     let roots = (0..nodes.len()).filter(|&at| holds_its_rows(&nodes[at]));
-    roots.filter_map(|root| unit(nodes, &readers, root)).collect()
+    let units = roots.filter_map(|root| {
+        let unit = unit(nodes, &readers, &is_unit, root)?;
+        is_unit[root] = true;
+        Some(unit)
+    });
+    units.collect()
 }
 
 /// Whether an operator can be asked for the rows that it has passed on, and is the same for all bindings.
@@ -40,16 +46,7 @@ fn holds_its_rows(node: &Node) -> bool {
     holds && !node.depends && !node.is_looped
 }
 
-/// Whether an operator holds something.
-fn holds(node: &Node) -> bool {
-    match &node.operator {
-        Operator::Parameters | Operator::Values(_) | Operator::Concat(_) | Operator::Working { .. } => false,
-        Operator::Join(join) => join.inputs.iter().any(|input| !input.arrangements.is_empty()),
-        _ => true,
-    }
-}
-
-fn unit(nodes: &[Node], readers: &[Vec<usize>], root: usize) -> Option<Unit> {
+fn unit(nodes: &[Node], readers: &[Vec<usize>], is_unit: &[bool], root: usize) -> Option<Unit> {
     let mut is_in = vec![false; root + 1];
     is_in[root] = true;
     for at in (0..=root).rev() {
@@ -58,13 +55,15 @@ fn unit(nodes: &[Node], readers: &[Vec<usize>], root: usize) -> Option<Unit> {
         }
     }
     let origin: Vec<usize> = (0..=root).filter(|&at| is_in[at]).collect();
-    // What it holds inside is its alone, but for units in it.
-    let is_own = |at: usize| {
-        at == root
-            || !holds(&nodes[at])
-            || holds_its_rows(&nodes[at])
-            || readers[at].iter().all(|&reader| reader <= root && is_in[reader])
-    };
+    // What runs inside runs for it alone, but for units in it, which others get at by themselves.
+    let mut is_read_outside = vec![false; root + 1];
+    for &at in origin.iter().rev().skip(1) {
+        is_read_outside[at] = readers[at]
+            .iter()
+            .any(|&reader| reader > root || !is_in[reader] || (is_read_outside[reader] && !is_unit[reader]));
+    }
+    let is_own =
+        |at: usize| !is_read_outside[at] || is_unit[at] || matches!(nodes[at].operator, Operator::Values(_));
     if !origin.iter().all(|&at| is_own(at)) {
         return None;
     }
