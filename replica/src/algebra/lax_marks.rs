@@ -18,16 +18,17 @@ fn relax(input: &Arc<Flat>, strict: &[usize]) -> Arc<Flat> {
         return Arc::clone(input);
     };
     let own = left.types().len();
+    let is_strict = strict.contains(&own);
     let mut strict = strict.to_vec();
-    // A mark further down is read by this one's comparisons, too.
-    condition.read(&mut |position| strict.push(position));
+    // A mark further down is read by this one's comparisons, too. Behind the left row's columns stand the right row's.
+    strict.extend(condition.positions().into_iter().filter(|position| *position < own));
     on.iter().for_each(|on| on.left.read(&mut |position| strict.push(position)));
     Arc::new(Flat::Mark {
         left: relax(left, &strict),
         right: Arc::clone(right),
         on: on.clone(),
         condition: condition.clone(),
-        is_two_valued: *is_two_valued || !strict.contains(&own),
+        is_two_valued: *is_two_valued || !is_strict,
     })
 }
 

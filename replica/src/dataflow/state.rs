@@ -12,7 +12,10 @@ use super::{
     single::Singles,
     top, window,
 };
-use crate::{expr::EvalError, plan::Operator};
+use crate::{
+    expr::{EvalError, NoExists},
+    plan::Operator,
+};
 use tidegate_wire::model::Row;
 
 /// What an operator holds.

@@ -4,6 +4,8 @@
 pub(crate) mod estimate;
 mod join;
 mod planner;
+#[cfg(test)]
+mod tests;
 pub mod unit;
 
 pub use planner::plan;

@@ -1,0 +1,91 @@
+//! What plans look up by, and in which order.
+
+use super::{LookupAccess, Operator, Plan};
+use crate::{
+    query::{Parameters, resolve_select, shape::Body},
+    sql::bind,
+    store::{Snapshot, SnapshotEditor, key::row_key},
+};
+use serde_json::{Map, json};
+use std::sync::Arc;
+use tidegate_wire::model::{Cv, Row, TableSchema, Value};
+
+/// `many` has 900 rows, a hundred for each `few`; `few` has 9, and `kind` 3.
+fn snapshot() -> Arc<Snapshot> {
+    let table = |name: &str, columns: &[&str]| -> TableSchema {
+        let columns: Vec<_> = columns.iter().map(|name| json!({"name": name, "type": "int8"})).collect();
+        serde_json::from_value(json!({"name": name, "primary_key": ["id"], "columns": columns}))
+            .expect("a table")
+    };
+    let mut editor = SnapshotEditor::new(Arc::new(Snapshot::empty()));
+    let many = editor.create_table(table("many", &["id", "few_id", "other_id"]));
+    let few = editor.create_table(table("few", &["id", "kind_id"]));
+    let mut put = |table, values: &[i64]| {
+        let row = Row::from_values(&values.iter().map(|value| Value::Int8(*value)).collect::<Vec<_>>());
+        editor.set(table, &row_key(&row, &[0]), Some(row));
+    };
+    (0..900).for_each(|id| put(many, &[id, id % 9, id % 450]));
+    (0..9).for_each(|id| put(few, &[id, id % 3]));
+    editor.finish(Cv(1)).to
+}
+
+fn plan(text: &str) -> Arc<Plan> {
+    let (snapshot, empty) = (snapshot(), Map::new());
+    let parameters = Parameters { args: &empty, claims: &empty, declared: None };
+    let select = bind(text, &snapshot, &parameters).unwrap_or_else(|error| panic!("{text}: {error}"));
+    let resolved = resolve_select(&select, &snapshot).unwrap_or_else(|error| panic!("{text}: {error}"));
+    let Body::Flat(plan) = &resolved.shape.body else { panic!("a select is flat") };
+    Arc::clone(plan)
+}
+
+/// How many values each mark's right rows are looked up by.
+fn mark_keys(plan: &Plan) -> Vec<usize> {
+    let marks = plan.nodes.iter().filter_map(|node| match &node.operator {
+        Operator::Mark(mark) => Some(mark.find_right.keys.len()),
+        _ => None,
+    });
+    marks.collect()
+}
+
+/// Fails with marks that compare, when the position of their own column is taken for the right row's first.
+#[test]
+fn in_is_looked_up_by_key() {
+    let keyed = [
+        "select id from many where few_id in (select id from few)",
+        "select few_id, count(*) as n from many where id in (select kind_id from few) group by few_id",
+        "select id from many where few_id in (select id from few) or id = 3",
+    ];
+    for text in keyed {
+        assert_eq!(mark_keys(&plan(text)), [1], "{text}");
+    }
+    // A mark that is shown has to tell false from NULL.
+    assert_eq!(mark_keys(&plan("select id, few_id in (select kind_id from few) as found from many")), [0]);
+}
+
+/// Fails when an OR is left whole.
+#[test]
+fn what_alternatives_have_in_common_is_a_key() {
+    let plan = plan(
+        "select many.id from many, few where (many.few_id = few.id and kind_id = 1 and other_id < 5) \
+         or (many.few_id = few.id and kind_id = 2 and other_id > 7)",
+    );
+    let Some(Operator::Join(join)) = plan.nodes.last().map(|node| &node.operator) else { panic!("a join") };
+    assert!(join.paths.iter().all(|path| path.steps[0].by.keys.len() == 1), "{join:?}");
+    // Each side's own part is tested before anything is looked up.
+    let mut reads = Vec::new();
+    join.inputs.iter().for_each(|input| input.filter.columns(&mut reads));
+    assert_eq!(reads, [2, 2, 1, 1], "{join:?}");
+}
+
+/// Fails when equalities are counted instead of the rows that they find.
+#[test]
+fn what_finds_few_rows_is_looked_up_first() {
+    // From `few`, both copies of `many` have one equality and one size; one finds 2 rows, the other 100.
+    let plan = plan(
+        "select few.id, a.id as a, b.id as b from few join many a on a.few_id = few.id join many b on b.other_id = few.id",
+    );
+    let Some(Operator::Join(join)) = plan.nodes.last().map(|node| &node.operator) else { panic!("a join") };
+    let order: Vec<usize> = join.paths[0].steps.iter().map(|step| step.input).collect();
+    assert_eq!(order, [2, 1], "{join:?}");
+    assert!(join.paths[0].steps.iter().all(|step| matches!(step.by.access, LookupAccess::Table(_))));
+}
