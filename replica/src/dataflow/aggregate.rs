@@ -2,12 +2,12 @@
 
 use super::{
     accumulator::Accumulator,
-    bag::{Bag, NoExists, encode_order},
+    bag::{Bag, encode_order},
     join::is_true,
 };
 use crate::{
     algebra::Aggregate,
-    expr::{EvalError, scalar::Computed},
+    expr::{EvalError, NoExists, scalar::Computed},
     store::KeyBytes,
 };
 use hashbrown::HashMap;

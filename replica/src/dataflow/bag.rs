@@ -1,7 +1,7 @@
 //! Bags of rows with weights, and rows arranged by keys.
 
 use crate::{
-    expr::{Cells, EvalError, ExistsProbe, Scalar},
+    expr::{Cells, EvalError, NoExists, Scalar},
     store::KeyBytes,
 };
 use hashbrown::{HashMap, hash_map::EntryRef};
@@ -43,15 +43,6 @@ pub(super) fn consolidate(bag: &mut Bag) {
         *sums.entry(ByBytes(row)).or_default() += weight;
     }
     bag.extend(sums.into_iter().filter(|(_, weight)| *weight != 0).map(|(row, weight)| (row.0, weight)));
-}
-
-/// Scalars that are evaluated outside of nested queries have no EXISTS in them.
-pub(super) struct NoExists;
-
-impl<R> ExistsProbe<R> for NoExists {
-    fn exists(&self, _: usize, _: &R) -> Result<bool, EvalError> {
-        unreachable!("a select's subqueries are joins")
-    }
 }
 
 /// Appends the key of a row; whether it finds anything, which a NULL does not where it does not agree with NULL.

@@ -3,10 +3,10 @@
 
 use super::{
     Step,
-    bag::{Arrangement, Bag, NoExists, encode_key},
+    bag::{Arrangement, Bag, encode_key},
 };
 use crate::{
-    expr::{Beside, Cells, Condition, EvalError, Scalar},
+    expr::{Beside, Cells, Condition, EvalError, NoExists, Scalar},
     pipeline::read::Reader,
     plan::{Input, Join, Lookup, LookupAccess, Path, Source, Step as PlannedStep, estimate},
     query::shape::Access,

@@ -2,11 +2,11 @@
 
 use super::{
     Step,
-    bag::{Arrangement, Bag, NoExists, encode_key},
+    bag::{Arrangement, Bag, encode_key},
     join::{arrange, is_true, look_up},
 };
 use crate::{
-    expr::{Beside, Condition, EvalError},
+    expr::{Beside, Condition, EvalError, NoExists},
     plan::{LookupAccess, Mark, Source},
     query::shape::Access,
 };

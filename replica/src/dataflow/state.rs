@@ -3,7 +3,7 @@
 use super::{
     Step,
     aggregate::Groups,
-    bag::{Arrangement, Bag, NoExists},
+    bag::{Arrangement, Bag},
     join,
     mark::Sides,
     ordered::Ordered,

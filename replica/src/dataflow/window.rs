@@ -1,14 +1,9 @@
 //! Window functions: a partition that changes is computed again.
 
-use super::{
-    accumulator::Accumulator,
-    aggregate::accumulate,
-    bag::{Bag, NoExists},
-    ordered::Rows,
-};
+use super::{accumulator::Accumulator, aggregate::accumulate, bag::Bag, ordered::Rows};
 use crate::{
     algebra::{Aggregate, Bound, Frame, FrameUnit, Limit, WindowFunction, WindowKind},
-    expr::{EvalError, Scalar},
+    expr::{EvalError, NoExists, Scalar},
     store::KeyBytes,
 };
 use std::ops::Range;

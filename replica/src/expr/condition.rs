@@ -46,8 +46,8 @@ pub trait ExistsProbe<R = Row> {
 /// Answers nothing: where an expression is over one row alone, it asks for no other.
 pub struct NoExists;
 
-impl ExistsProbe for NoExists {
-    fn exists(&self, _: usize, _: &Row) -> Result<bool, EvalError> {
+impl<R> ExistsProbe<R> for NoExists {
+    fn exists(&self, _: usize, _: &R) -> Result<bool, EvalError> {
         Err(EvalError::MissingIndex)
     }
 }
