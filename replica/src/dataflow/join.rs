@@ -80,10 +80,10 @@ fn table_rows(table: TableId, step: &Step<'_>) -> f64 {
 
 /// Calls `each` with how many look-ups a path makes at each of its steps, and how many rows it has in the end.
 fn expect(join: &Join, start: usize, rows: f64, each: &mut dyn FnMut(&PlannedStep, f64)) -> f64 {
-    let mut expected = rows * join.inputs[start].share;
+    let mut expected = rows * join.inputs[start].share.0;
     for step in &join.paths[start].steps {
         each(step, expected);
-        expected *= step.found;
+        expected *= step.found.0;
     }
     expected
 }
@@ -98,7 +98,7 @@ fn cheapest(join: &Join, step: &Step<'_>, changes: &[Bag]) -> usize {
                 Source::Table { table, .. } => Some(table_rows(table, step)),
                 Source::Node(_) => None,
             };
-            cost += estimate::look_ups(table, look_ups) + look_ups * next.found;
+            cost += estimate::look_ups(table, look_ups) + look_ups * next.found.0;
         });
         cost + made
     };

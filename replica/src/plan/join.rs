@@ -1,6 +1,6 @@
 //! Joins: which conditions are keys, and in which order inputs are looked up.
 
-use super::{Input, Join, Lookup, LookupAccess, Path, Source, Step, estimate};
+use super::{Estimate, Input, Join, Lookup, LookupAccess, Path, Source, Step, estimate};
 use crate::{
     algebra::positions::{Positions, all, alternatives},
     expr::{Compare, Condition, Scalar, beside, typing::Type},
@@ -223,7 +223,7 @@ impl<'s> Joiner<'s> {
                     }
                     Source::Node(_) => 1.0,
                 };
-                Input { source, filter, share, width: piece.width, arrangements: Vec::new() }
+                Input { source, filter, share: Estimate(share), width: piece.width, arrangements: Vec::new() }
             })
             .collect();
         Self { snapshot, inputs, starts, input_of, equalities, rest, columns }
@@ -253,7 +253,7 @@ impl<'s> Joiner<'s> {
             seen += 1;
             if let Some(by) = lookup {
                 let condition = self.now_known(&at, &visited, &mut held, &mut met);
-                steps.push(Step { input: next, by, condition, found });
+                steps.push(Step { input: next, by, condition, found: Estimate(found) });
             }
             match self.nearest(&visited) {
                 Some(input) => next = input,
@@ -288,7 +288,7 @@ impl<'s> Joiner<'s> {
         match &self.inputs[input].source {
             Source::Table { table, .. } => self.snapshot.table(*table).map_or(0.0, |relation| {
                 let columns: Vec<usize> = columns.into_iter().flatten().collect();
-                estimate::found(relation, &columns) * self.inputs[input].share
+                estimate::found(relation, &columns) * self.inputs[input].share.0
             }),
             // Nothing is known of how many there are.
             Source::Node(_) if columns.is_empty() => NODE_ROWS,

@@ -16,7 +16,7 @@ use crate::{
     query::shape::Access,
     store::{IndexSpec, TableId},
 };
-use std::sync::Arc;
+use std::{fmt, sync::Arc};
 use tidegate_wire::model::Order;
 
 /// The operators of a query. Each reads operators before it.
@@ -160,7 +160,7 @@ pub struct Input {
     /// What they must satisfy.
     pub filter: Condition,
     /// The share of them that does, about.
-    pub share: f64,
+    pub share: Estimate,
     /// How many columns they have.
     pub width: usize,
     /// What they are looked up by, where the source is an operator: one arrangement for each.
@@ -179,6 +179,17 @@ pub enum Source {
     },
     /// An operator.
     Node(usize),
+}
+
+/// A number that says how fast something is likely to be, not what it computes: it does not show, so that parts of plans
+/// are the same whatever was estimated.
+#[derive(Clone, Copy)]
+pub struct Estimate(pub f64);
+
+impl fmt::Debug for Estimate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("_")
+    }
 }
 
 /// How a changed row of one input is completed by those of the others.
@@ -200,7 +211,7 @@ pub struct Step {
     /// What the rows so far must satisfy with the one found.
     pub condition: Condition,
     /// How many rows a look-up finds that satisfy it all, about.
-    pub found: f64,
+    pub found: Estimate,
 }
 
 /// What rows are looked up by.

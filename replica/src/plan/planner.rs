@@ -1,7 +1,7 @@
 //! From algebra to operators.
 
 use super::{
-    Identity, Input, Join, Lookup, LookupAccess, Mark, Node, Operator, Plan, Recursive, Source,
+    Estimate, Identity, Input, Join, Lookup, LookupAccess, Mark, Node, Operator, Plan, Recursive, Source,
     join::{Equality, Pieces, equality, join, table_access},
 };
 use crate::{
@@ -350,14 +350,14 @@ impl Planner<'_> {
                 used.dedup();
                 let (order, access) = table_access(table, &columns, self.snapshot);
                 let source = Source::Table { table, used };
-                let input = Input { source, filter, share: 1.0, width, arrangements: Vec::new() };
+                let input = Input { source, filter, share: Estimate(1.0), width, arrangements: Vec::new() };
                 return (input, (order, LookupAccess::Table(access)));
             }
         }
         let source = Source::Node(self.node(rel));
         let order = (0..keys.len()).collect();
         let filter = Condition::Constant(Some(true));
-        let input = Input { source, filter, share: 1.0, width, arrangements: vec![keys] };
+        let input = Input { source, filter, share: Estimate(1.0), width, arrangements: vec![keys] };
         (input, (order, LookupAccess::Arrangement(0)))
     }
 }
