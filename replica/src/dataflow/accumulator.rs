@@ -33,7 +33,7 @@ enum Kind {
     Numbers {
         count: i64,
         sum: Total,
-        squares: Option<Total>,
+        squares: Option<Box<Total>>,
     },
     /// Truths and falsehoods.
     Truths(i64, i64),
@@ -140,9 +140,11 @@ impl Accumulator {
         let kind = match aggregate.function {
             F::Count => Kind::Count(0),
             F::Sum | F::Average => Kind::Numbers { count: 0, sum: Total::of(ty, false), squares: None },
-            F::StddevPop | F::StddevSample | F::VariancePop | F::VarianceSample => {
-                Kind::Numbers { count: 0, sum: Total::of(ty, false), squares: Some(Total::of(ty, true)) }
-            }
+            F::StddevPop | F::StddevSample | F::VariancePop | F::VarianceSample => Kind::Numbers {
+                count: 0,
+                sum: Total::of(ty, false),
+                squares: Some(Box::new(Total::of(ty, true))),
+            },
             F::BoolAnd | F::BoolOr => Kind::Truths(0, 0),
             F::Min | F::Max | F::StringAgg | F::JsonAgg => Kind::Ordered(BTreeMap::new()),
         };
