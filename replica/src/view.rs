@@ -3,7 +3,7 @@
 use crate::{
     pipeline::{Budget, Pipeline, StepFault},
     query::Resolved,
-    store::{Delta, Snapshot, TableId, View},
+    store::{Delta, Snapshot, TableId, View, view::RowPair},
     worker::{BindingId, Change},
 };
 use std::{sync::Arc, time::Duration};
@@ -56,7 +56,7 @@ impl View for MaterializedView {
         Ok(changes.into_iter().filter_map(|change| change.new).collect())
     }
 
-    fn advance(&mut self, delta: &Delta) -> Result<Vec<(Option<Row>, Option<Row>)>, String> {
+    fn advance(&mut self, delta: &Delta) -> Result<Vec<RowPair>, String> {
         let (budget, mut changes) = (Budget::new(self.deadline), Vec::new());
         let faults =
             self.pipeline.advance(delta, &budget, &mut changes).map_err(|fault| self.told(&fault))?;

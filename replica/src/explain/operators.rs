@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     algebra::SetKind,
-    expr::{Condition, Scalar},
+    expr::{Condition, Scalar, row_and_column},
     pipeline::OperatorProfile,
     plan::{Input, Join, Lookup, LookupAccess, Mark, Operator, Plan, Source},
     query::shape::Access,
@@ -133,14 +133,14 @@ impl Tree<'_> {
             return;
         }
         for (input, path) in join.inputs.iter().zip(&join.paths) {
-            let mut known = self.columns_of(input);
+            let mut known = vec![self.columns_of(input)];
             let mut steps = Vec::new();
             for step in &path.steps {
                 let found = &join.inputs[step.input];
                 let mut text = self.lookup(found, &step.by, &known);
-                known.extend(self.columns_of(found));
+                known.push(self.columns_of(found));
                 if step.condition != Condition::Constant(Some(true)) {
-                    text.push_str(&format!(" if {}", condition(&step.condition, &|at| known[at].clone())));
+                    text.push_str(&format!(" if {}", condition(&step.condition, &|at| name(&known, at))));
                 }
                 steps.push(text);
             }
@@ -154,21 +154,20 @@ impl Tree<'_> {
 
     fn sides(&mut self, mark: &Mark, indent: &str) {
         let (left, right) = (self.columns_of(&mark.left), self.columns_of(&mark.right));
-        let finds = self.lookup(&mark.right, &mark.find_right, &left);
-        let found = self.lookup(&mark.left, &mark.find_left, &right);
-        let known = [left, right].concat();
+        let finds = self.lookup(&mark.right, &mark.find_right, std::slice::from_ref(&left));
+        let found = self.lookup(&mark.left, &mark.find_left, std::slice::from_ref(&right));
+        let known = [left, right];
         let tested = if mark.condition == Condition::Constant(Some(true)) {
             String::new()
         } else {
-            format!(", true if {}", condition(&mark.condition, &|at| known[at].clone()))
+            format!(", true if {}", condition(&mark.condition, &|at| name(&known, at)))
         };
         self.out.push(format!("{indent}   a left row finds {finds}{tested}"));
         self.out.push(format!("{indent}   a right row finds {found}"));
     }
 
-    fn lookup(&self, found: &Input, by: &Lookup, known: &[String]) -> String {
-        let name = |at: usize| known.get(at).cloned().unwrap_or_default();
-        let keys = list(&by.keys, ", ", |key| scalar(key, &name));
+    fn lookup(&self, found: &Input, by: &Lookup, known: &[Vec<String>]) -> String {
+        let keys = list(&by.keys, ", ", |key| scalar(key, &|at| name(known, at)));
         match (&found.source, &by.access) {
             (Source::Table { table, .. }, LookupAccess::Table(access)) => {
                 let table_name = self.names.table(*table);
@@ -202,6 +201,12 @@ fn per(partition: &[Scalar], column: &dyn Fn(usize) -> String) -> String {
     format!(" per {}", list(partition, ", ", |of| scalar(of, column)))
 }
 
+/// The name of a column of rows side by side.
+fn name(known: &[Vec<String>], at: usize) -> String {
+    let (row, column) = row_and_column(at);
+    known.get(row).and_then(|columns| columns.get(column)).cloned().unwrap_or_default()
+}
+
 /// The names of an input's columns.
 fn columns_of(input: &Input, names: &Names<'_>, columns: &[Vec<String>]) -> Vec<String> {
     match &input.source {
@@ -224,12 +229,10 @@ fn output(operator: &Operator, slots: usize, names: &Names<'_>, columns: &[Vec<S
             let (Some(input), Some(path)) = (join.inputs.first(), join.paths.first()) else {
                 return Vec::new();
             };
-            let mut known = columns_of(input, names, columns);
-            for step in &path.steps {
-                known.extend(columns_of(&join.inputs[step.input], names, columns));
-            }
-            let name = |at: usize| known.get(at).cloned().unwrap_or_default();
-            path.columns.iter().map(|of| scalar(of, &name)).collect()
+            let steps = path.steps.iter().map(|step| &join.inputs[step.input]);
+            let inputs = std::iter::once(input).chain(steps);
+            let known: Vec<_> = inputs.map(|input| columns_of(input, names, columns)).collect();
+            path.columns.iter().map(|of| scalar(of, &|at| name(&known, at))).collect()
         }
         Operator::Mark(mark) => {
             let mut own = columns_of(&mark.left, names, columns);

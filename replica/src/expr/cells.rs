@@ -42,6 +42,12 @@ pub fn beside(row: usize, column: usize) -> usize {
     row * STRIDE + column
 }
 
+/// The number of the row that a position is in, and the column: what [`beside`] was given.
+#[must_use]
+pub fn row_and_column(position: usize) -> (usize, usize) {
+    (position / STRIDE, position % STRIDE)
+}
+
 /// Rows side by side, without being copied into one.
 #[derive(Clone, Debug)]
 pub struct Beside<'r>(SmallVec<[&'r Row; 8]>);

@@ -19,7 +19,7 @@ pub mod scalar;
 pub mod text;
 pub mod typing;
 
-pub use cells::{Beside, Cells, beside};
+pub use cells::{Beside, Cells, beside, row_and_column};
 pub use condition::{Compare, Condition, ExistsProbe, NoExists};
 pub use function::Function;
 pub use interval::Interval;

@@ -18,6 +18,9 @@ pub struct ViewDefinition {
     pub sql: String,
 }
 
+/// A row that goes, a row that comes, or both.
+pub type RowPair = (Option<Row>, Option<Row>);
+
 /// Keeps a view's rows, on the store's thread.
 pub trait View: Send {
     /// What it reads.
@@ -29,11 +32,11 @@ pub trait View: Send {
     /// What computing them fails with.
     fn hydrate(&mut self, at: &Arc<Snapshot>) -> Result<Vec<Row>, String>;
 
-    /// What a delta changes: rows that go and rows that come.
+    /// What a delta changes.
     ///
     /// # Errors
     /// What computing it fails with; it is of no further use then.
-    fn advance(&mut self, delta: &Delta) -> Result<Vec<(Option<Row>, Option<Row>)>, String>;
+    fn advance(&mut self, delta: &Delta) -> Result<Vec<RowPair>, String>;
 }
 
 /// Ids of views' relations begin here; they are given anew in each process.

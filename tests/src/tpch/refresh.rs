@@ -6,8 +6,11 @@ use rand::Rng as _;
 use rand_chacha::ChaCha8Rng;
 use tidegate_wire::model::Value;
 
+/// How a value is made.
+type Make = fn(&mut ChaCha8Rng) -> Value;
+
 /// What may change of rows that stay: table, column, and how a value of it is made.
-const UPDATES: &[(usize, usize, fn(&mut ChaCha8Rng) -> Value)] = &[
+const UPDATES: &[(usize, usize, Make)] = &[
     (CUSTOMER, 5, rows::balance),
     (CUSTOMER, 6, rows::segment),
     (PART, 5, rows::size),

@@ -4,7 +4,11 @@
 use super::{Answer, Committer, record};
 use crate::store::{
     CommitError, Delta, IndexId, KeyBytes, Relation, RowChange, SchemaStep, Snapshot, SnapshotEditor,
-    TableId, View, ViewDefinition, key::row_key, snapshot::net, tree::Tree, view::ViewRows,
+    TableId, View, ViewDefinition,
+    key::row_key,
+    snapshot::net,
+    tree::Tree,
+    view::{RowPair, ViewRows},
 };
 use std::{collections::BTreeMap, sync::Arc};
 use tidegate_wire::model::{Cv, Row, TableSchema};
@@ -118,7 +122,7 @@ impl LiveViews {
 }
 
 /// Writes what a delta changes of a view into it.
-fn write(delta: &mut Delta, id: TableId, changes: Vec<(Option<Row>, Option<Row>)>) {
+fn write(delta: &mut Delta, id: TableId, changes: Vec<RowPair>) {
     if changes.is_empty() {
         return;
     }
