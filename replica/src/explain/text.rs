@@ -2,7 +2,7 @@
 
 use crate::{
     algebra::{Aggregate, AggregateFunction, Bound, Frame, FrameUnit, WindowFunction, WindowKind},
-    expr::{Compare, Condition, Scalar, scalar::Arithmetic},
+    expr::{Condition, Scalar},
 };
 use tidegate_wire::model::{Direction, Nulls, Order, Value};
 
@@ -39,13 +39,6 @@ pub(super) fn scalar(of: &Scalar, column: Column<'_>) -> String {
         Scalar::Constant(of) => value(of),
         Scalar::Column(position) => column(*position),
         Scalar::Arithmetic(op, left, right) => {
-            let op = match op {
-                Arithmetic::Add => "+",
-                Arithmetic::Subtract => "-",
-                Arithmetic::Multiply => "*",
-                Arithmetic::Divide => "/",
-                Arithmetic::Remainder => "%",
-            };
             format!("({} {op} {})", scalar(left, column), scalar(right, column))
         }
         Scalar::Convert(ty, of) => format!("{}::{ty}", scalar(of, column)),
@@ -95,14 +88,6 @@ pub(super) fn condition(of: &Condition, column: Column<'_>) -> String {
             format!("({}) is {truth}", condition(inner, column))
         }
         Condition::Compare(op, left, right) => {
-            let op = match op {
-                Compare::Equal => "=",
-                Compare::NotEqual => "<>",
-                Compare::Less => "<",
-                Compare::LessOrEqual => "<=",
-                Compare::Greater => ">",
-                Compare::GreaterOrEqual => ">=",
-            };
             format!("{} {op} {}", show(left), show(right))
         }
         Condition::In(of, members) => {

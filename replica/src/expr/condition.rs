@@ -1,7 +1,7 @@
 //! Conditions with SQL's three-valued logic: true, false or unknown (`None`).
 
 use super::{Cells, EvalError, Pattern, Regex, Scalar};
-use std::cmp::Ordering;
+use std::{cmp::Ordering, fmt};
 use tidegate_wire::model::{Row, ValueRef};
 
 /// The comparison operators.
@@ -19,6 +19,19 @@ pub enum Compare {
     Greater,
     /// `>=`
     GreaterOrEqual,
+}
+
+impl fmt::Display for Compare {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Equal => "=",
+            Self::NotEqual => "<>",
+            Self::Less => "<",
+            Self::LessOrEqual => "<=",
+            Self::Greater => ">",
+            Self::GreaterOrEqual => ">=",
+        })
+    }
 }
 
 impl Compare {

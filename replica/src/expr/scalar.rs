@@ -2,6 +2,7 @@
 
 use super::{Cells, Condition, EvalError, ExistsProbe, Function, arithmetic, cast, typing::Type};
 use smallvec::SmallVec;
+use std::fmt;
 use tidegate_wire::model::{Value, ValueRef};
 
 /// The arithmetic operators.
@@ -17,6 +18,18 @@ pub enum Arithmetic {
     Divide,
     /// `%`; takes the dividend's sign
     Remainder,
+}
+
+impl fmt::Display for Arithmetic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Add => "+",
+            Self::Subtract => "-",
+            Self::Multiply => "*",
+            Self::Divide => "/",
+            Self::Remainder => "%",
+        })
+    }
 }
 
 /// An expression that yields a value. Equal ones yield the same: constants are only equal in one type and, where they show

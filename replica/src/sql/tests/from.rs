@@ -11,11 +11,11 @@ fn from() {
         ),
         (
             "select g, sum(g) from generate_series(1, 3) as g group by g",
-            "g, sum -> project(aggregate(values([1], [2], [3]), [$0:int8], [Sum($0):int8]), [$0:int8, $1:int8])",
+            "g, sum -> project(aggregate(values((1), (2), (3)), [$0:int8], [Sum($0):int8]), [$0:int8, $1:int8])",
         ),
         (
             "select n from generate_series(9223372036854775806, 9223372036854775807) as s(n), generate_series(1, 2, -1)",
-            "n -> project(join(values([9223372036854775806], [9223372036854775807]), values(), true), [$0:int8])",
+            "n -> project(join(values((9223372036854775806), (9223372036854775807)), values(), true), [$0:int8])",
         ),
         (
             "select * from t join u using (id)",

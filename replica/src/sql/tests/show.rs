@@ -5,7 +5,7 @@ use crate::{
         Aggregate, Bound, Column, Frame, JoinKind, Rel, Select, SetKind, Subquery, Test, WindowFunction,
         WindowKind, domain_column,
     },
-    expr::{Compare, Condition, Scalar, scalar::Arithmetic},
+    expr::{Condition, Scalar},
 };
 use tidegate_wire::model::{Direction, Nulls, Order, Value};
 
@@ -165,13 +165,6 @@ pub(super) fn scalar(of: &Scalar) -> String {
             None => format!("${position}"),
         },
         Scalar::Arithmetic(op, left, right) => {
-            let op = match op {
-                Arithmetic::Add => "+",
-                Arithmetic::Subtract => "-",
-                Arithmetic::Multiply => "*",
-                Arithmetic::Divide => "/",
-                Arithmetic::Remainder => "%",
-            };
             format!("({} {op} {})", scalar(left), scalar(right))
         }
         Scalar::Convert(ty, of) => format!("{ty}({})", scalar(of)),
@@ -196,14 +189,6 @@ pub(super) fn condition(of: &Condition) -> String {
         Condition::Not(of) => format!("not({})", condition(of)),
         Condition::Is(of, truth) => format!("is({}, {truth:?})", condition(of)),
         Condition::Compare(op, left, right) => {
-            let op = match op {
-                Compare::Equal => "=",
-                Compare::NotEqual => "<>",
-                Compare::Less => "<",
-                Compare::LessOrEqual => "<=",
-                Compare::Greater => ">",
-                Compare::GreaterOrEqual => ">=",
-            };
             format!("{} {op} {}", scalar(left), scalar(right))
         }
         Condition::In(of, members) => format!("{} in ({})", scalar(of), list(members, scalar)),
