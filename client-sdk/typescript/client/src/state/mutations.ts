@@ -38,11 +38,13 @@ export class Mutations {
   #ready = false;
   #writes = true;
 
-  constructor(
-    readonly queueMax: number,
-    /** Whether mutations travel as row operations over the socket, rather than by the application's own request. */
-    readonly pushes: boolean,
-  ) {}
+  /** `pushes`: mutations travel as row operations over the socket, rather than by the application's own request. */
+  constructor(readonly pushes: boolean) {}
+
+  /** Whether this process numbers and sends the queue. */
+  get writes(): boolean {
+    return this.#writes;
+  }
 
   /** How many wait. */
   get length(): number {

@@ -7,6 +7,7 @@
 // are laid over the result of each step anew.
 
 import type { Batch, ClientMessage, ErrorBody, QuerySource, ServerMessage, Subscribed } from "../wire/messages.js";
+import type { LocalQuery } from "../query/ast.js";
 import type { Codec } from "../wire/value.js";
 import type { Effect } from "./effect.js";
 import { Mutations, type Mutation } from "./mutations.js";
@@ -26,10 +27,6 @@ const RETRIED = new Set(["too_many_subscriptions", "internal"]);
 
 /** What a state machine is made with. */
 export interface StateOptions {
-  /** Names the client across connections and processes; needed for mutations. */
-  readonly clientId: string | undefined;
-  /** Most mutations that may wait for their confirmation. */
-  readonly mutationsMax: number;
   /** Most operations that may wait for their release. */
   readonly waitingOpsMax: number;
   /** Whether mutations travel over the socket, rather than by the application's own request. */
@@ -46,6 +43,8 @@ export class State {
   readonly #options: StateOptions;
   readonly #subscriptions = new Map<number, Subscription>();
   readonly mutations: Mutations;
+  /** Names the client across connections and processes; needed for mutations. */
+  clientId: string | undefined;
   #nextSub = 1;
   /** The present connection's codec; undefined without one. */
   #codec: Codec | undefined;
@@ -62,7 +61,7 @@ export class State {
 
   constructor(options: StateOptions) {
     this.#options = options;
-    this.mutations = new Mutations(options.mutationsMax, options.pushes);
+    this.mutations = new Mutations(options.pushes);
   }
 
   /** The commit version that everything shown stands at. */
@@ -88,7 +87,7 @@ export class State {
   /** A connection is there: introduces the client and asks again for everything. */
   connect(codec: Codec, token: string | undefined): Effect[] {
     this.#codec = codec;
-    const effects: Effect[] = [send({ hello: { client_id: this.#options.clientId, token } })];
+    const effects: Effect[] = [send({ hello: { client_id: this.clientId, token } })];
     for (const subscription of this.#subscriptions.values()) {
       if (subscription.stands) this.#catchingUp.add(subscription);
       const message = subscription.subscribe();
@@ -111,8 +110,8 @@ export class State {
   }
 
   /** Adds a subscription. */
-  subscribe(source: QuerySource, showsBigint: ShowsBigint): { subscription: Subscription; effects: Effect[] } {
-    const subscription = new Subscription(this.#nextSub, source, showsBigint);
+  subscribe(source: QuerySource, showsBigint: ShowsBigint, local?: LocalQuery): { subscription: Subscription; effects: Effect[] } {
+    const subscription = new Subscription(this.#nextSub, source, showsBigint, local);
     this.#nextSub += 1;
     this.#subscriptions.set(subscription.sub, subscription);
     const effects = this.#codec ? [send(subscription.subscribe()!)] : [];
@@ -128,11 +127,14 @@ export class State {
     return effects;
   }
 
-  /** Shows what a store held at `cv`, until the first release. */
-  restore(cv: number, held: readonly (readonly [Subscription, Held])[]): Effect[] {
-    this.#released = cv;
+  /**
+   * Shows what a store held, until the first release. `stands` when it is of one commit with everything else that is
+   * shown, the commit `cv`.
+   */
+  restore(subscription: Subscription, held: Held, cv: number, stands: boolean): Effect[] {
+    if (stands) this.#released = cv;
     const results = new Map<number, RootChanges>();
-    for (const [subscription, rows] of held) subscription.restore(rows, changesOf(results)(subscription.sub));
+    subscription.restore(held, stands, changesOf(results)(subscription.sub));
     return this.#overlaid(results);
   }
 
@@ -193,7 +195,7 @@ export class State {
 
   #subscribed(subscribed: Subscribed): void {
     const { sub } = subscribed;
-    if (sub === OWN && this.#options.clientId !== undefined && !this.#subscriptions.has(OWN)) {
+    if (sub === OWN && this.clientId !== undefined && !this.#subscriptions.has(OWN)) {
       this.#subscriptions.set(OWN, new Subscription(OWN, undefined, () => false));
     }
     // Unsubscribed in the meantime: its frames are under way still.

@@ -3,6 +3,7 @@
 import type { Batch, ClientMessage, Layout, QuerySource, Resume, Subscribed } from "../wire/messages.js";
 import type { Codec } from "../wire/value.js";
 import { Fold, readOp, type RowStep, type WaitingBatch } from "./batch.js";
+import type { LocalQuery } from "../query/ast.js";
 import { rowKey, shapeOf, type Row, type Shape, type ShowsBigint } from "./shape.js";
 import { ResultTree, type NetChange, type RootChanges } from "./tree.js";
 import { malformed, Violation } from "./violation.js";
@@ -29,11 +30,16 @@ export interface Prepared {
   readonly batches: number;
 }
 
+/** The rows of a result with their layout. */
+export interface Content {
+  readonly layout: Layout;
+  readonly rows: readonly (readonly [table: number, places: number, row: Row])[];
+}
+
 /** What a client keeps of a subscription to continue from, on another connection or after a reload. */
 export interface Held {
   readonly resume: Resume | undefined;
-  readonly layout: Layout;
-  readonly rows: readonly (readonly [table: number, places: number, row: Row])[];
+  readonly content: Content;
 }
 
 /** See the file's head. */
@@ -56,6 +62,8 @@ export class Subscription {
     /** What to ask for; undefined for subscription 0, which nobody asks for. */
     readonly source: QuerySource | undefined,
     readonly showsBigint: ShowsBigint,
+    /** The query, when it can be evaluated here. */
+    readonly local?: LocalQuery,
   ) {}
 
   /** Whether the present connection has answered. */
@@ -192,23 +200,27 @@ export class Subscription {
     return waited;
   }
 
-  /** What is held, for a store; `cv` is what it stands at. Undefined before the first release. */
-  held(cv: number): Held | undefined {
+  /** Where the released rows can be continued from, when they stand at `cv`. */
+  resumeAt(cv: number): Resume | undefined {
+    const live = this.#live?.released ? this.#live : undefined;
+    return live ? { epoch: live.epoch, cv, fp: live.fp } : this.#heldAt;
+  }
+
+  /** The released rows, for a store; undefined before the first release. */
+  content(): Content | undefined {
     const { tree } = this;
     if (!tree || !this.stands) return undefined;
-    const live = this.#live?.released ? this.#live : undefined;
     const rows = tree.shape.layout.tables.flatMap((_, table) =>
       [...tree.releasedRows(table)].map(({ places, row }) => [table, places, row] as const),
     );
-    return { resume: live ? { epoch: live.epoch, cv, fp: live.fp } : this.#heldAt, layout: tree.shape.layout, rows };
+    return { layout: tree.shape.layout, rows };
   }
 
   /** Shows what a store held, until the first release. */
-  restore({ resume, layout, rows }: Held, changes: RootChanges): void {
-    const shape = shapeOf(layout, this.showsBigint);
-    this.tree = new ResultTree(shape);
+  restore({ resume, content: { layout, rows } }: Held, stands: boolean, changes: RootChanges): void {
+    this.tree = new ResultTree(shapeOf(layout, this.showsBigint));
     this.#heldAt = resume;
-    this.stands = true;
+    this.stands = stands;
     const net = rows.map(([table, places, row]): NetChange => {
       const key = rowKey(row, layout.tables[table]!);
       return { table, key, new: { key, row, places } };

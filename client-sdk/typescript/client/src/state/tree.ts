@@ -55,6 +55,11 @@ export class ResultTree {
     return this.#groups[0]!.get(ROOT_GROUP)?.list ?? NOTHING;
   }
 
+  /** Whether pending mutations lie over released rows. */
+  get overlaid(): boolean {
+    return this.#base.some((base) => base.size > 0);
+  }
+
   /** A row as it is shown, pending mutations included. */
   entry(table: number, key: MapKey): Entry | undefined {
     return this.#rows[table]!.get(key);

@@ -41,8 +41,9 @@ export class Script {
   readonly state: State;
   readonly subscriptions = new Map<number, Subscription>();
 
-  constructor(options: Partial<StateOptions> = {}) {
-    this.state = new State({ clientId: undefined, mutationsMax: 4, waitingOpsMax: 100_000, pushes: true, ...options });
+  constructor({ clientId, ...options }: Partial<StateOptions> & { clientId?: string } = {}) {
+    this.state = new State({ waitingOpsMax: 100_000, pushes: true, ...options });
+    this.state.clientId = clientId;
     this.state.connect("json", undefined);
   }
 

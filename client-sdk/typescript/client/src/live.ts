@@ -1,0 +1,95 @@
+// One query kept live for everybody who asks for it: its state as readers see it, and who is told of changes.
+
+import { TidegateError } from "./error.js";
+import type { Query } from "./query/query.js";
+import type { Subscription } from "./state/subscription.js";
+import { changeList, type Change, type RootChanges } from "./state/tree.js";
+
+/**
+ * How much a view knows: nothing yet; some rows, from earlier or from other views, or with pending mutations whose
+ * effect cannot be known here; the whole result at the client's commit version; or that the query has failed.
+ */
+export type ViewStatus = "connecting" | "partial" | "complete" | "error";
+
+/** What a view shows. The same object until something changes. */
+export interface ViewState<Row> {
+  /** In the query's order. Whatever does not change from one state to the next is the same object. */
+  readonly rows: readonly Row[];
+  readonly status: ViewStatus;
+  /** Why the query has failed, else null. It is asked again when that may help. */
+  readonly error: TidegateError | null;
+}
+
+/** One step from a state to the next. */
+export interface Update<Row> extends ViewState<Row> {
+  /** The commit version that everything the client shows stands at, but for pending mutations. */
+  readonly cv: number;
+  /** What happened to which row: removed rows first. */
+  readonly changes: readonly Change<Row>[];
+}
+
+/** Told of updates. */
+export type Listener<Row> = (update: Update<Row>) => void;
+
+const NO_ROWS: readonly never[] = Object.freeze([]);
+
+/** See the file's head. */
+export class LiveQuery {
+  readonly listeners = new Set<Listener<any>>();
+  /** Views that are open. */
+  users = 0;
+  /** Ends the query a while after its last view has closed. */
+  linger: ReturnType<typeof setTimeout> | undefined;
+  /** Asks again after a failure. */
+  retry: ReturnType<typeof setTimeout> | undefined;
+  failures = 0;
+  state: ViewState<any> = { rows: NO_ROWS, status: "connecting", error: null };
+  #subscription: Subscription;
+  /** Whether `rows` is of an earlier subscription. */
+  #replaces = false;
+
+  constructor(
+    readonly query: Query<any>,
+    subscription: Subscription,
+  ) {
+    this.#subscription = subscription;
+  }
+
+  get subscription(): Subscription {
+    return this.#subscription;
+  }
+
+  /** Asked again: what is shown stays until the new subscription's first release. */
+  set subscription(subscription: Subscription) {
+    this.#subscription = subscription;
+    this.#replaces = true;
+  }
+
+  /** Brings the state up to date; what to tell, if anything. */
+  refresh(cv: number, changes: RootChanges | undefined): Update<any> | undefined {
+    const { tree, complete, uncertain } = this.#subscription;
+    const before = this.state;
+    if (!tree) return undefined;
+    const rows = tree.list;
+    const status = complete && !uncertain ? "complete" : "partial";
+    if (rows === before.rows && status === before.status && !before.error) return undefined;
+    this.state = { rows, status, error: null };
+    if (complete) this.failures = 0;
+    const list = this.#replaces ? replacement(before.rows, rows) : changeList(changes ?? new Map());
+    this.#replaces = false;
+    return { ...this.state, cv, changes: list };
+  }
+
+  /** The query has failed; what was shown stays to be seen. */
+  fail(cv: number, error: TidegateError): Update<any> {
+    this.state = { rows: this.state.rows, status: "error", error };
+    return { ...this.state, cv, changes: [] };
+  }
+}
+
+function replacement(before: readonly object[], after: readonly object[]): Change<any>[] {
+  return [
+    ...before.map((row) => ({ op: "remove" as const, row })),
+    ...after.map((row) => ({ op: "add" as const, row })),
+  ];
+}
