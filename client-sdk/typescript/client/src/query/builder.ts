@@ -117,14 +117,14 @@ export class QueryBuilder<C extends Columns, Row> implements Query<Row> {
   }
 
   /** Shows, under `as`, a value computed of such rows. */
-  relatedValue<As extends string, D extends Columns, A extends AggregateOf<any>>(
+  relatedValue<As extends string, D extends Columns, A extends Aggregate>(
     as: As, aggregate: A, query: QueryBuilder<D, any>, on: On<C, D>,
   ): QueryBuilder<C, Simplify<Row & { readonly [N in As]: AggregateValue<A> }>> {
     return this.#related({ as, on: pairs(on), aggregate, query: query.ast }, query.tables);
   }
 
   /** Shows groups of rows instead of the rows: the columns they agree on, and values computed of each. */
-  groupBy<N extends keyof C & string, A extends { readonly [as: string]: AggregateOf<any> }>(
+  groupBy<N extends keyof C & string, A extends { readonly [as: string]: Aggregate }>(
     columns: readonly N[], aggregates: A,
   ): QueryBuilder<C, Simplify<Pick<Shows<C>, N> & { readonly [As in keyof A]: AggregateValue<A[As]> }>> {
     return this.#with({

@@ -9,7 +9,7 @@ declare const TYPE: unique symbol;
 /** An expression that takes and gives values of type `T`. */
 export interface Term<T> {
   readonly expression: Expression;
-  readonly [TYPE]?: (value: T) => T;
+  readonly [TYPE]?: T;
 }
 
 /** A condition. */
@@ -19,7 +19,7 @@ export type Condition = Term<boolean>;
 export type Terms<C extends Columns> = { readonly [N in keyof C]: Term<GivenOf<C[N]>> };
 
 /** A term or a literal. */
-export type Operand<T> = Term<T> | Term<NonNullable<T>> | Term<T | null> | NonNullable<T>;
+export type Operand<T> = Term<T | null> | NonNullable<T>;
 
 const term = <T>(expression: Expression): Term<T> => ({ expression });
 const isTerm = (value: unknown): value is Term<unknown> => typeof value === "object" && value !== null && "expression" in value;
@@ -29,7 +29,7 @@ const operation = <T>(op: string, args: readonly unknown[]): Term<T> => term({ o
 
 const comparison =
   (op: string) =>
-  <T>(left: Term<T>, right: Operand<T>): Condition =>
+  <T>(left: Term<T>, right: Operand<NoInfer<T>>): Condition =>
     operation(op, [left, right]);
 
 /** `left = right`; unknown, and so not met, where either is NULL. */
@@ -45,13 +45,13 @@ export const gt = comparison(">");
 /** `left >= right`. */
 export const gte = comparison(">=");
 /** As `ne`, with NULL as a value like any other. */
-export const distinctFrom = <T>(left: Term<T>, right: Operand<T> | null): Condition =>
+export const distinctFrom = <T>(left: Term<T>, right: Operand<NoInfer<T>> | null): Condition =>
   operation("is distinct from", [left, right]);
 /** `low <= value and value <= high`. */
-export const between = <T>(value: Term<T>, low: Operand<T>, high: Operand<T>): Condition =>
+export const between = <T>(value: Term<T>, low: Operand<NoInfer<T>>, high: Operand<NoInfer<T>>): Condition =>
   operation("between", [value, low, high]);
 /** Whether the value is one of the members, or of a parameter that is a list. */
-export const isIn = <T>(value: Term<T>, members: readonly NonNullable<T>[] | Term<readonly NonNullable<T>[]>): Condition =>
+export const isIn = <T>(value: Term<T>, members: readonly NonNullable<NoInfer<T>>[] | Term<readonly NoInfer<T>[]>): Condition =>
   operation("in", Array.isArray(members) ? [value, ...(members as readonly unknown[])] : [value, members]);
 /** Whether the value is NULL. */
 export const isNull = (value: Term<any>): Condition => operation("is null", [value]);
