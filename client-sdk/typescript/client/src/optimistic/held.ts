@@ -14,6 +14,8 @@ export type KnownRow = Map<string, Value>;
 /** See the file's head. */
 export class HeldRows {
   readonly #subscriptions: readonly Subscription[];
+  /** Tables whose rows were gathered already. */
+  readonly #gathered = new Map<string, Map<MapKey, KnownRow>>();
   readonly #entry: (tree: ResultTree, table: number, key: MapKey) => Entry | undefined;
 
   /** `pending` says whether rows are meant as pending mutations make them, or as they were released. */
@@ -38,8 +40,11 @@ export class HeldRows {
   }
 
   /** All held rows of a table, as they were released. */
-  rows(table: string): Map<MapKey, KnownRow> {
+  rows(table: string): ReadonlyMap<MapKey, KnownRow> {
+    const gathered = this.#gathered.get(table);
+    if (gathered) return gathered;
     const rows = new Map<MapKey, KnownRow>();
+    this.#gathered.set(table, rows);
     for (const { tree, layout, index } of this.#tables(table)) {
       for (const { key, row } of tree.releasedRows(index)) {
         let known = rows.get(key);

@@ -24,6 +24,16 @@ interface Effect {
   cells: Record<string, unknown>;
 }
 
+/** A row before and after. */
+interface Touched {
+  /** As it was released. */
+  readonly old: Entry | undefined;
+  /** Undefined when it is deleted, or not all of it is known. */
+  readonly row: Row | undefined;
+  readonly effect: Effect;
+  readonly known: KnownRow;
+}
+
 /** Lays pending mutations over results, and marks those that it cannot know. */
 export function overlayMutations(subscriptions: Iterable<Subscription>, mutations: Mutations, changesOf: ChangesOf): void {
   const all = [...subscriptions];
@@ -83,7 +93,7 @@ class Laying {
     const { tables } = this.#tree.shape.layout;
     const effects = tables.map((table) => this.#effects(table));
     const rows = tables.map((layout, table) => {
-      const rows = new Map<MapKey, { old: Entry | undefined; row: Row | undefined; effect: Effect; known: KnownRow }>();
+      const rows = new Map<MapKey, Touched>();
       for (const [key, effect] of effects[table]!) {
         const old = this.#tree.released(table, key);
         const known = new Map(effect.kind === "insert" ? [] : this.held.row(layout.name, key));
@@ -106,7 +116,7 @@ class Laying {
       for (const [key, { old, row, effect, known }] of rows[table]!) {
         if (this.#stands(at, old, row, effect, known)) {
           masks[table]!.set(key, (masks[table]!.get(key) ?? 0) | (1 << at));
-          this.#adopt(at, old, row!);
+          this.#adopt(at, row!, rows, masks);
         }
       }
     });
@@ -168,17 +178,46 @@ class Laying {
     if (shape.layout.parent === null) return true;
     const group = shape.groupOf(row);
     if (group === undefined) return false;
-    return (this.#tree.group(at, group)?.parents.size ?? 0) > 0 || this.#newParents[at]!.has(group);
+    return this.#newParents[at]!.has(group) || this.#hasReleasedParent(at, group);
   }
 
-  /** A pending row that comes to stand somewhere is there for its children; such as the server has are not known. */
-  #adopt(at: number, old: Entry | undefined, row: Row): void {
-    for (const child of this.#tree.shape.places[at]!.children) {
-      const group = child.groupOf(row);
-      if (group === undefined) continue;
-      this.#newParents[child.place]!.add(group);
-      const parents = this.#tree.group(child.place, group)?.parents.size ?? 0;
-      if (old && parents === 0) this.#uncertain = true;
+  /** Whether the server has said which rows stand in a group, because a released row stands over it. */
+  #hasReleasedParent(at: number, group: MapKey): boolean {
+    const parent = this.#tree.shape.layout.places[at]!.parent!;
+    const { layout, children } = this.#tree.shape.places[parent]!;
+    const { groupOf } = children.find(({ place }) => place === at)!;
+    for (const key of this.#tree.group(at, group)?.parents ?? []) {
+      const entry = this.#tree.released(layout.table, key);
+      if (entry && entry.places & (1 << parent) && groupOf(entry.row) === group) return true;
+    }
+    return false;
+  }
+
+  /**
+   * Looks for the children of a row that comes to stand somewhere, among rows that are held for other places and
+   * results. Only one that is found by its key is sure to be the only one.
+   */
+  #adopt(at: number, parent: Row, rows: readonly Map<MapKey, Touched>[], masks: readonly Map<MapKey, number>[]): void {
+    for (const { place, groupOf } of this.#tree.shape.places[at]!.children) {
+      const group = groupOf(parent);
+      if (group === undefined || this.#newParents[place]!.has(group) || this.#hasReleasedParent(place, group)) continue;
+      this.#newParents[place]!.add(group);
+      const shape = this.#tree.shape.places[place]!;
+      const { table, on } = shape.layout;
+      const layout = shape.table;
+      const byKey = layout.key.every((column) => on.some(([, tied]) => tied === column));
+      let found = false;
+      for (const [key, held] of this.#places[place]!.aggregated ? [] : this.held.rows(layout.name)) {
+        const row = wholeRow(layout, held);
+        if (!row || shape.groupOf(row) !== group) continue;
+        found = true;
+        if (rows[table]!.has(key)) continue;
+        const old = this.#tree.released(table, key);
+        rows[table]!.set(key, { old, row, effect: { kind: "update", cells: {} }, known: held });
+        if (old) masks[table]!.set(key, old.places);
+      }
+      found ||= [...rows[table]!.values()].some(({ row }) => row && shape.groupOf(row) === group);
+      if (!byKey || !found) this.#uncertain = true;
     }
   }
 }

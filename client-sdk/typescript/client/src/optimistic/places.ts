@@ -83,26 +83,30 @@ export function cellOf(row: Row, place: PlaceShape, column: string): Known {
 }
 
 /**
- * Lays rows over a tree, and takes from limited places what the limit cuts off. Adds what it takes to the overlay.
- * Tells of each group at a limited place that has fewer rows than before and than the limit.
+ * Lays rows over a tree, and takes from limited places what the limit cuts off; the overlay is given what it takes.
+ * Tells whether some limited place lacks rows that only the server knows.
  */
 export function layOver(
   tree: ResultTree, overlay: Overlay, places: readonly LocalPlace[], changes: RootChanges,
 ): { readonly short: boolean } {
   const limited = places.flatMap(({ ast }, place) => (ast.limit === undefined ? [] : [{ place, limit: ast.limit }]));
-  const touched = limited.map(({ place, limit }) => ({ place, limit, before: lengths(tree, overlay, place) }));
+  const touched = limited.map((own) => ({ ...own, groups: releasedGroups(tree, overlay, own.place) }));
   tree.overlay(overlay, changes);
   let cut = false;
   let short = false;
-  for (const { place, limit, before } of touched) {
-    const { table } = tree.shape.layout.places[place]!;
-    for (const [key, length] of before) {
+  for (const { place, limit, groups } of touched) {
+    const { compare, layout } = tree.shape.places[place]!;
+    for (const [key, released] of groups) {
       const entries = tree.group(place, key)?.entries ?? [];
-      short ||= entries.length < limit && length >= limit;
+      if (released.length >= limit && limit > 0) {
+        // Behind the last row of a full group the server may have others that this client does not know.
+        const edge = released.reduce((last, { row }) => (compare(row, last) > 0 ? row : last), released[0]!.row);
+        short ||= entries.filter(({ row }) => compare(row, edge) <= 0).length < limit;
+      }
       for (const entry of entries.slice(limit)) {
         cut = true;
         const left = entry.places & ~(1 << place);
-        overlay[table]!.set(entry.key, left === 0 ? undefined : { ...entry, places: left });
+        overlay[layout.table]!.set(entry.key, left === 0 ? undefined : { ...entry, places: left });
       }
     }
   }
@@ -110,22 +114,21 @@ export function layOver(
   return { short };
 }
 
-/** How many released rows the groups of a place have that an overlay touches. */
-function lengths(tree: ResultTree, overlay: Overlay, place: number): Map<MapKey, number> {
+/** The released rows of those groups of a place that an overlay touches. */
+function releasedGroups(tree: ResultTree, overlay: Overlay, place: number): Map<MapKey, Entry[]> {
   const { groupOf, layout } = tree.shape.places[place]!;
-  const groups = new Map<MapKey, number>();
-  const here = (entry: Entry | undefined): MapKey | undefined =>
+  const groups = new Map<MapKey, Entry[]>();
+  const groupHere = (entry: Entry | undefined): MapKey | undefined =>
     entry && entry.places & (1 << place) ? groupOf(entry.row) : undefined;
   for (const [key, entry] of overlay[layout.table]!) {
-    for (const group of [here(entry), here(tree.released(layout.table, key))]) {
-      if (group !== undefined) groups.set(group, 0);
+    for (const group of [groupHere(entry), groupHere(tree.released(layout.table, key))]) {
+      if (group !== undefined) groups.set(group, []);
     }
   }
   if (groups.size === 0) return groups;
   for (const entry of tree.releasedRows(layout.table)) {
-    const group = here(entry);
-    const length = group === undefined ? undefined : groups.get(group);
-    if (length !== undefined) groups.set(group!, length + 1);
+    const group = groupHere(entry);
+    if (group !== undefined) groups.get(group)?.push(entry);
   }
   return groups;
 }

@@ -147,7 +147,7 @@ export class State {
 
   /** Lays pending mutations over the results anew, after a call of `mutations` or for a new subscription. */
   overlay(effects: readonly Effect[] = []): Effect[] {
-    return [...effects, ...this.#overlaid(new Map())];
+    return [...this.#overlaid(new Map()), ...effects];
   }
 
   /** Sends the mutations that wait for the server's count, which has not come in time; the answers will tell. */
@@ -185,8 +185,9 @@ export class State {
     else if (message.faulted) this.#faulted(message.faulted, effects);
     else if (message.error) this.#error(message.error, effects);
     else if (message.push_result) {
-      this.mutations.answered(message.push_result.id, message.push_result.error, effects);
-      if (message.push_result.error) effects.push(...this.#overlaid(new Map()));
+      const settled: Effect[] = [];
+      this.mutations.answered(message.push_result.id, message.push_result.error, settled);
+      effects.push(...this.#overlaid(new Map()), ...settled);
     } else if (message.goaway) {
       const { code, message: text, retry_after_ms: afterMs } = message.goaway;
       effects.push({ kind: "reconnect", error: { code, message: text }, afterMs: afterMs ?? 0 });
