@@ -159,7 +159,7 @@ class Laying {
     const shape = this.#tree.shape.places[at]!;
     const stood = old !== undefined && (old.places & (1 << at)) !== 0;
     const ties = shape.layout.on.map(([, column]) => column);
-    if (stood && row && !ties.some((column) => !sameValue(old.row[column]!, row[column]!))) {
+    if (effect.kind === "update" && stood && row && !ties.some((column) => !sameValue(old.row[column]!, row[column]!))) {
       // What decides is as it was.
       if (!Object.keys(effect.cells).some((column) => place.decides.has(column))) return true;
     }
