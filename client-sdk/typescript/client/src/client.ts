@@ -241,9 +241,10 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
   // --- what the connection and the state machine bring -------------------------------------------------------------
 
   #received(message: ServerMessage): void {
-    this.#carryOut(this.#state.receive(message));
+    // Told first, since what follows may tell others that the mutation is settled.
     const answered = message.push_result;
     if (answered) this.#options.storage?.answered(answered.id, answered.error);
+    this.#carryOut(this.#state.receive(message));
   }
 
   #carryOut(effects: readonly Effect[]): void {

@@ -46,6 +46,7 @@ export function indexedDbStorage(options: IndexedDbOptions): Storage {
 class IndexedDbStorage implements Storage {
   readonly #options: IndexedDbOptions;
   readonly #name: string;
+  #opening: Promise<IDBDatabase> | undefined;
   #database: IDBDatabase | undefined;
   #channel: BroadcastChannel | undefined;
   #endWriter: (() => void) | undefined;
@@ -58,7 +59,7 @@ class IndexedDbStorage implements Storage {
 
   async open(events: StorageEvents): Promise<Stored> {
     this.#listen(events);
-    const database = await this.#connect();
+    const database = await (this.#opening = this.#connect());
     const [clientId, positions, contents, mutations] = await inTransaction(database, "readwrite", async (stores) => {
       const meta = stores(META);
       let id = (await result(meta.get(CLIENT_ID))) as string | undefined;
@@ -143,18 +144,17 @@ class IndexedDbStorage implements Storage {
     if (!this.#closed) this.#channel?.postMessage(message);
   }
 
-  #connect(): Promise<IDBDatabase> {
+  async #connect(): Promise<IDBDatabase> {
     const factory = this.#options.indexedDB ?? globalThis.indexedDB;
     const request = factory.open(this.#name, VERSION);
     request.onupgradeneeded = () => {
       for (const store of [QUERIES, CONTENTS, META]) request.result.createObjectStore(store);
       request.result.createObjectStore(MUTATIONS, { autoIncrement: true });
     };
-    return result(request).then((database) => {
-      // A newer version of the application waits for older tabs to let go.
-      database.onversionchange = () => database.close();
-      return (this.#database = database);
-    });
+    const database = await result(request);
+    // A newer version of the application waits for older tabs to let go.
+    database.onversionchange = () => database.close();
+    return (this.#database = database);
   }
 
   /** Becomes the writer when it is this tab's turn. A new writer looks at what others have kept before it sends. */
@@ -171,9 +171,11 @@ class IndexedDbStorage implements Storage {
       : leaseWriter((take) => this.#write(async (stores) => take(stores(META))), this.#options.leaseMs ?? 6_000, told);
   }
 
-  #write<T>(work: (stores: Stores) => Promise<T>): Promise<T> {
-    if (!this.#database || this.#closed) return Promise.reject(new Error("the storage is closed"));
-    return inTransaction(this.#database, "readwrite", work);
+  /** Writes in a transaction, which begins at once when the database is open. */
+  async #write<T>(work: (stores: Stores) => Promise<T>): Promise<T> {
+    const database = this.#database ?? (await this.#opening);
+    if (!database || this.#closed) throw new Error("the storage is closed");
+    return inTransaction(database, "readwrite", work);
   }
 }
 
