@@ -21,7 +21,6 @@ import type { Query } from "./query/query.js";
 import type { Effect, Release } from "./state/effect.js";
 import type { ShowsBigint } from "./state/shape.js";
 import { State } from "./state/state.js";
-import { Keeper } from "./storage/keeper.js";
 import type { Storage, Stored } from "./storage/storage.js";
 import { View } from "./view.js";
 import type { ServerMessage } from "./wire/messages.js";
@@ -40,7 +39,6 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
   readonly #bySub = new Map<number, LiveQuery>();
   readonly #statusListeners = new Set<(status: ConnectionStatus) => void>();
   readonly #queue: MutationQueue;
-  readonly #keeper: Keeper | undefined;
   #stored: Stored | undefined;
   #status: ConnectionStatus = { state: "connecting" };
   #acked = 0;
@@ -83,9 +81,6 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
       failed: (error) => this.#complain(error),
     });
     this.mutate = Object.fromEntries(names.map((name) => [name, (args: unknown) => this.#queue.mutate(name, args)])) as Mutate<M>;
-    this.#keeper =
-      storage &&
-      new Keeper(storage, () => ({ queries: this.#bySub.values(), cv: this.#state.cv }), (error) => this.#complain(error));
     const opened = storage && this.#open(storage, writes);
     this.#connection = new Connection(
       {
@@ -178,7 +173,6 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
     }
     this.#connection.close();
     this.#queue.close();
-    this.#keeper?.close();
     this.#options.storage?.close();
   }
 
@@ -300,7 +294,7 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
       const update = live.refresh(cv, results.get(live.subscription.sub));
       if (update) updates.push([live, update]);
     }
-    this.#keeper?.changed();
+    this.#options.storage?.changed(() => ({ cv: this.cv, queries: [...this.#bySub.values()].flatMap((live) => live.kept(this.cv) ?? []) }));
   }
 
   #tick(welcomeMs: number): void {

@@ -24,7 +24,7 @@ export type { Mutation } from "./state/mutations.js";
 export type { Change } from "./state/tree.js";
 export type { Content } from "./state/subscription.js";
 export { indexedDbStorage, type IndexedDbOptions } from "./storage/indexed_db.js";
-export type { Numbered, SavedQuery, Storage, StorageEvents, Stored, StoredQuery } from "./storage/storage.js";
+export type { KeptQuery, Numbered, Storage, StorageEvents, Stored, StoredQuery } from "./storage/storage.js";
 export type { Cells, ErrorBody, QuerySource, Resume, RowOp } from "./wire/messages.js";
 export type { Codec, ColumnType, Json, Value } from "./wire/value.js";
 export { View } from "./view.js";

@@ -2,7 +2,8 @@
 
 import { TidegateError } from "./error.js";
 import type { Query } from "./query/query.js";
-import type { Subscription } from "./state/subscription.js";
+import type { KeptQuery } from "./storage/storage.js";
+import type { Content, Subscription } from "./state/subscription.js";
 import { changeList, type Change, type RootChanges } from "./state/tree.js";
 
 /**
@@ -78,6 +79,14 @@ export class LiveQuery {
     const list = this.#replaces ? replacement(before.rows, rows) : changeList(changes ?? new Map());
     this.#replaces = false;
     return { ...this.state, cv, changes: list };
+  }
+
+  /** What a storage can keep, at commit version `cv`; undefined before the result is there. */
+  kept(cv: number): KeptQuery | undefined {
+    const { tree, complete } = this.#subscription;
+    if (!tree || !complete) return undefined;
+    const content = (): Content => this.#subscription.content()!;
+    return { key: this.query.key, resume: this.#subscription.resumeAt(cv), version: tree.list, content };
   }
 
   /** The query has failed; what was shown stays to be seen. */

@@ -49,15 +49,15 @@ export class View<Row> {
   /** Resolves with the rows as soon as they are complete; rejects when the query fails. */
   complete(): Promise<readonly Row[]> {
     return new Promise((resolve, reject) => {
-      const settle = ({ rows, status, error }: ViewState<Row>): boolean => {
-        if (status === "complete") resolve(rows);
-        else if (error) reject(error);
-        return status === "complete" || error !== null;
+      const settle = (): void => {
+        const { rows, status, error } = this.state;
+        if (error) reject(error);
+        else if (status === "complete") resolve(rows);
+        else return;
+        stop();
       };
-      if (settle(this.state)) return;
-      const stop = this.subscribe((update) => {
-        if (settle(update)) stop();
-      });
+      const stop = this.subscribe(settle);
+      settle();
     });
   }
 

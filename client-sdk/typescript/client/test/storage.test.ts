@@ -140,16 +140,22 @@ test("a storage that fails is told of, and the client does without", async () =>
 });
 
 test("the results that were not saved for longest go first", async () => {
-  const storage = indexedDbStorage({ name: "bounded", locks: null, queriesMax: 2 });
+  const name = `storage-${(names += 1)}`;
+  const storage = indexedDbStorage({ name, locks: null, queriesMax: 2, saveAfterMs: 0 });
   await storage.open({ writer() {}, added() {}, numbered() {}, answered() {}, failed() {} });
-  const content = { layout: { tables: [], places: [] }, rows: [] };
-  for (const key of ["a", "b", "c"]) {
+  const content = () => ({ layout: { tables: [], places: [] }, rows: [] });
+  for (const [index, key] of ["a", "b", "c"].entries()) {
     const from = Date.now();
     while (Date.now() === from); // saved at different times
-    await storage.saveQueries(new Map([[key, { cv: 1, resume: undefined, content }]]));
+    storage.changed(() => ({ cv: 1, queries: [{ key, resume: undefined, version: index, content }] }));
+    if (index < 2) await stored(names, "contents", index + 1);
   }
+  await until("the third is kept", () => keysOf.has("c"), (look) => {
+    const timer = setInterval(() => void keys(`tidegate:${name}`).then(look), 5);
+    return () => clearInterval(timer);
+  });
   storage.close();
-  const again = indexedDbStorage({ name: "bounded", locks: null });
+  const again = indexedDbStorage({ name, locks: null });
   const { queries } = await again.open({ writer() {}, added() {}, numbered() {}, answered() {}, failed() {} });
   assert.deepEqual([...queries.keys()].sort(), ["b", "c"]);
   again.close();
@@ -159,6 +165,23 @@ test("the results that were not saved for longest go first", async () => {
 function everyTurn(look: () => void): () => void {
   const timer = setInterval(look, 1);
   return () => clearInterval(timer);
+}
+
+const keysOf = new Set<string>();
+/** Gathers the keys of kept results. */
+function keys(database: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const request = indexedDB.open(database);
+    request.onerror = () => reject(request.error);
+    request.onsuccess = () => {
+      const reading = request.result.transaction(["contents"]).objectStore("contents").getAllKeys();
+      reading.onsuccess = () => {
+        request.result.close();
+        for (const key of reading.result) keysOf.add(String(key));
+        resolve();
+      };
+    };
+  });
 }
 
 function countOf(database: string, store: string): Promise<number> {

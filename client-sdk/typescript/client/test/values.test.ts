@@ -3,6 +3,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { comparatorOf, comparatorOfTypes, mapKey, tieOfTypes } from "../src/wire/compare.js";
+import { decode as decodeByOther, encode as encodeByOther } from "@msgpack/msgpack";
+import { decodeMsgpack, encodeMsgpack } from "../src/wire/msgpack.js";
+import { random, type Random } from "./support/random.js";
 import { decode, encode, parse, stringify } from "../src/wire/codec.js";
 import { readCell, type ColumnType, type Value } from "../src/wire/value.js";
 
@@ -70,4 +73,39 @@ test("frames that cannot be decoded are refused", () => {
   for (const frame of ["{}", Uint8Array.of(0x81), Uint8Array.of(0x01)]) assert.throws(() => decode(frame, "msgpack"));
   assert.throws(() => readCell("x", "int8", "msgpack"));
   assert.throws(() => readCell("a\0b", "text", "json"));
+});
+
+function anything(r: Random, depth: number): unknown {
+  const kind = r.below(depth > 0 ? 9 : 7);
+  const text = (): string => ["", "a", "é\u{1F6EB}", "x".repeat(r.below(70_000) >> r.below(17))][r.below(4)]!;
+  switch (kind) {
+    case 0: return [null, true, false][r.below(3)];
+    case 1: return r.below(2 ** 32) >> r.below(32);
+    case 2: return -(r.below(2 ** 32) >>> r.below(32));
+    case 3: return BigInt.asIntN(64, BigInt(r.below(2 ** 32)) << BigInt(r.below(40)));
+    case 4: return [0.5, 1e300, NaN, Infinity, -Infinity][r.below(5)];
+    case 5:
+    case 6: return text();
+    case 7: return Array.from({ length: r.below(3) === 0 ? 20 : r.below(4) }, () => anything(r, depth - 1));
+    default: return Object.fromEntries(Array.from({ length: r.below(20) }, (_, i) => [`${i}${text().slice(0, 40)}`, anything(r, depth - 1)]));
+  }
+}
+
+test("MessagePack is what another codec reads and writes", () => {
+  const plain = (value: unknown): string => stringify(value);
+  for (let seed = 1; seed <= 300; seed += 1) {
+    const value = anything(random(seed), 3);
+    assert.equal(plain(decodeByOther(encodeMsgpack(value), { useBigInt64: true })), plain(value), `seed ${seed}`);
+    assert.equal(plain(decodeMsgpack(encodeByOther(value, { useBigInt64: true }))[0]), plain(value), `seed ${seed}`);
+  }
+  assert.deepEqual(decodeMsgpack(encodeByOther([new Uint8Array([1, 2])])), [[new Uint8Array([1, 2])]]);
+  assert.deepEqual(decodeMsgpack(encodeMsgpack([-9223372036854775808n, 9223372036854775807n, -5, 5n])), [
+    [-9223372036854775808n, 9223372036854775807n, -5, 5],
+  ]);
+  for (const edge of [-(2n ** 53n), 1n - 2n ** 53n, 2n ** 53n - 1n, 2n ** 53n]) {
+    assert.equal(BigInt(readCell(decodeMsgpack(encodeMsgpack(edge))[0], "int8", "msgpack") as bigint), edge);
+  }
+  for (const wrong of [[0xc1], [0xd4, 1, 0], [0xa2, 0x61], [0x81, 1, 1], [0xdd, 0xff, 0xff, 0xff, 0xff], [0xa1, 0xff]]) {
+    assert.throws(() => decodeMsgpack(Uint8Array.from(wrong)), TypeError, String(wrong));
+  }
 });

@@ -129,6 +129,10 @@ export class Connection {
     this.#setStatus({ state: "closed" });
   }
 
+  #failed(message: string): void {
+    this.lose({ code: "connection", message });
+  }
+
   #dialling(): boolean {
     return this.#retry === undefined && this.#status.state === "connecting";
   }
@@ -153,7 +157,6 @@ export class Connection {
   }
 
   async #connect(attempt: number): Promise<void> {
-    const failed = (what: string): void => this.lose({ code: "connection", message: what });
     const present = (): boolean => attempt === this.#attempt;
     try {
       const token = await this.#options.token?.();
@@ -168,11 +171,11 @@ export class Connection {
           if (present()) this.#receive(frame, present);
         },
         closed: (reason) => {
-          if (present()) failed(reason);
+          if (present()) this.#failed(reason);
         },
       });
     } catch (error) {
-      if (present()) failed((error as Error).message);
+      if (present()) this.#failed((error as Error).message);
     }
   }
 
@@ -194,11 +197,11 @@ export class Connection {
     const now = Date.now();
     const { connectTimeoutMs, silenceMsMax, pingMs } = this.#options;
     if (this.#welcomeAt === undefined) {
-      if (now - this.#startedAt >= connectTimeoutMs) this.lose({ code: "connection", message: "no answer in time" });
+      if (now - this.#startedAt >= connectTimeoutMs) this.#failed("no answer in time");
       return;
     }
     if (now - this.#heardAt >= silenceMsMax || now >= this.#proofBy) {
-      this.lose({ code: "connection", message: "the server has fallen silent" });
+      this.#failed("the server has fallen silent");
       return;
     }
     if (now - this.#heardAt >= pingMs && now - this.#pingedAt >= pingMs) this.#ping();

@@ -19,7 +19,7 @@ export const browserWakeups: Wakeups = (wake) => {
   page.addEventListener("online", wake);
   document.addEventListener("visibilitychange", visible);
   return () => {
-    page.removeEventListener?.("online", wake);
+    page.removeEventListener!("online", wake);
     document.removeEventListener("visibilitychange", visible);
   };
 };

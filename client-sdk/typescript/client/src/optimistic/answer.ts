@@ -2,12 +2,11 @@
 
 import type { LocalQuery, QueryAst } from "../query/ast.js";
 import { shapeOf, type ShowsBigint } from "../state/shape.js";
-import { ResultTree, type NetChange } from "../state/tree.js";
+import { ResultTree, type Overlay } from "../state/tree.js";
 import type { MapKey } from "../wire/compare.js";
 import type { Layout, OrderTerm, PlaceLayout, TableLayout } from "../wire/messages.js";
 import type { Scope } from "./evaluate.js";
-import { UNKNOWN } from "./evaluate.js";
-import { HeldRows, type KnownRow } from "./held.js";
+import type { HeldRows } from "./held.js";
 import { wholeRow } from "./overlay.js";
 import { layOver, localPlaces, passes } from "./places.js";
 
@@ -17,46 +16,30 @@ export function answer(local: LocalQuery, args: Scope["args"], showsBigint: Show
   const layout = layoutOf(local);
   if (!layout || places.some(({ aggregated }) => aggregated)) return undefined;
   const shape = shapeOf(layout, showsBigint);
-  const rows = layout.tables.map(({ name }) => held.rows(name));
-  const masks = layout.tables.map(() => new Map<MapKey, number>());
+  const overlay: Overlay = layout.tables.map(() => new Map());
   const parents = places.map(() => new Set<MapKey>());
   places.forEach((place, at) => {
     const placeShape = shape.places[at]!;
     const { table, parent } = placeShape.layout;
-    for (const [key, known] of rows[table]!) {
-      const row = wholeRow(layout.tables[table]!, known);
+    for (const [key, known] of held.rows(placeShape.table.name)) {
+      const row = wholeRow(placeShape.table, known);
       if (!row) continue;
       const group = placeShape.groupOf(row);
       if (parent !== null && (group === undefined || !parents[at]!.has(group))) continue;
-      if (passes(place, placeShape, local, args, (column) => valueOf(known, column)) !== true) continue;
-      masks[table]!.set(key, (masks[table]!.get(key) ?? 0) | (1 << at));
+      if (passes(place, placeShape, local, args, (column) => known.get(column) ?? null) !== true) continue;
+      overlay[table]!.set(key, { key, row, places: (overlay[table]!.get(key)?.places ?? 0) | (1 << at) });
       for (const child of placeShape.children) {
         const own = child.groupOf(row);
         if (own !== undefined) parents[child.place]!.add(own);
       }
     }
   });
-  if (masks.every((mask) => mask.size === 0)) return undefined;
+  if (overlay.every((rows) => rows.size === 0)) return undefined;
   const tree = new ResultTree(shape);
-  const net = masks.flatMap((mask, table) =>
-    [...mask].map(([key, at]): NetChange => {
-      const row = wholeRow(layout.tables[table]!, rows[table]!.get(key)!)!;
-      return { table, key, new: { key, row, places: at } };
-    }),
-  );
-  // Laid over nothing, so that limits are kept; then it is what the tree holds.
-  const overlay = layout.tables.map(() => new Map());
-  for (const { table, key, new: entry } of net) overlay[table]!.set(key, entry);
   layOver(tree, overlay, places, new Map());
-  const kept = new ResultTree(shape);
-  kept.release(net.map((change) => ({ ...change, new: tree.entry(change.table, change.key) })), new Map());
-  return kept;
+  tree.settle();
+  return tree;
 }
-
-const valueOf = (known: KnownRow, column: string) => {
-  const value = known.get(column);
-  return value === undefined ? UNKNOWN : value;
-};
 
 /** The layout that a query has; undefined when a table's schema is not known or it names no column of it. */
 function layoutOf(local: LocalQuery): Layout | undefined {

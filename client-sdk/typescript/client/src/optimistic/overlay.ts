@@ -13,9 +13,9 @@ import type { Overlay } from "../state/tree.js";
 import type { MapKey } from "../wire/compare.js";
 import type { RowOp, TableLayout } from "../wire/messages.js";
 import type { Value } from "../wire/value.js";
-import { canonical, UNKNOWN } from "./evaluate.js";
+import { canonical, UNKNOWN, type Known } from "./evaluate.js";
 import { HeldRows, keyOfCells, type KnownRow } from "./held.js";
-import { cellOf, fits, hiddenTables, layOver, localPlaces, passes, type LocalPlace } from "./places.js";
+import { fits, hiddenTables, layOver, localPlaces, passes, type LocalPlace } from "./places.js";
 
 /** What the pending operations do to one row, together. */
 interface Effect {
@@ -163,9 +163,9 @@ class Laying {
       // What decides is as it was.
       if (!Object.keys(effect.cells).some((column) => place.decides.has(column))) return true;
     }
-    const value = (column: string): Value | typeof UNKNOWN => {
+    const value = (column: string): Known => {
       const found = known.get(column);
-      return found !== undefined ? found : row ? cellOf(row, shape, column) : UNKNOWN;
+      return found === undefined ? UNKNOWN : found;
     };
     const { local, source } = this.subscription;
     const met = passes(place, shape, local!, source?.args, value);

@@ -2,7 +2,7 @@
 
 import type { LocalQuery, QueryAst, Start } from "../query/ast.js";
 import type { Entry } from "../state/group.js";
-import type { PlaceShape, Row, Shape } from "../state/shape.js";
+import type { PlaceShape, Shape } from "../state/shape.js";
 import type { Overlay, ResultTree, RootChanges } from "../state/tree.js";
 import { comparatorOf, type MapKey } from "../wire/compare.js";
 import type { Value } from "../wire/value.js";
@@ -75,12 +75,6 @@ function begins(start: Start, { layout, table }: PlaceShape, value: (column: str
 
 const startValues = (start: Start | undefined): { readonly [column: string]: unknown } =>
   start === undefined ? {} : "at" in start ? start.at : start.after;
-
-/** The value of a column by its name in a row of a layout's table. */
-export function cellOf(row: Row, place: PlaceShape, column: string): Known {
-  const index = place.table.columns.findIndex(({ name }) => name === column);
-  return index < 0 ? UNKNOWN : row[index]!;
-}
 
 /**
  * Lays rows over a tree, and takes from limited places what the limit cuts off; the overlay is given what it takes.

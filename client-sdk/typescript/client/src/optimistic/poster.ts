@@ -25,7 +25,7 @@ export class Poster {
   #queue: PostedMutation[] = [];
   #running = false;
   #closed = false;
-  #wait: { readonly timer: ReturnType<typeof setTimeout>; readonly resume: () => void } | undefined;
+  #retry: ReturnType<typeof setTimeout> | undefined;
 
   constructor(
     readonly post: PostMutations,
@@ -44,8 +44,7 @@ export class Poster {
   close(): void {
     this.#closed = true;
     this.#queue = [];
-    clearTimeout(this.#wait?.timer);
-    this.#wait?.resume();
+    clearTimeout(this.#retry);
   }
 
   async #run(): Promise<void> {
@@ -59,11 +58,8 @@ export class Poster {
         this.backoff.reset();
         for (const { id } of sent) this.answered(id, refused.get(id) ?? null);
       } catch {
-        await new Promise<void>((resume) => {
-          const timer = setTimeout(resume, this.backoff.next(0));
-          this.#wait = { timer, resume };
-          if (this.#closed) resume();
-        });
+        if (this.#closed) break;
+        await new Promise((resume) => (this.#retry = setTimeout(resume, this.backoff.next(0))));
       }
     }
     this.#running = false;

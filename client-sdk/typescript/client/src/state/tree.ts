@@ -112,6 +112,11 @@ export class ResultTree {
     this.#apply(net, changes);
   }
 
+  /** Takes what lies over the released rows for released. */
+  settle(): void {
+    for (const base of this.#base) base.clear();
+  }
+
   /** The removal of every row that is shown, for a result of another layout that takes this one's place. */
   removals(changes: RootChanges): void {
     const root = this.#groups[0]!.get(ROOT_GROUP);

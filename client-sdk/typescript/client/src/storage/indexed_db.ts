@@ -6,7 +6,8 @@
 import type { Mutation } from "../state/mutations.js";
 import type { Content } from "../state/subscription.js";
 import type { ErrorBody, Resume } from "../wire/messages.js";
-import type { Numbered, SavedQuery, Storage, StorageEvents, Stored, StoredQuery } from "./storage.js";
+import { Keeper, type SavedQuery } from "./keeper.js";
+import type { KeptQuery, Numbered, Storage, StorageEvents, Stored, StoredQuery } from "./storage.js";
 import { leaseWriter, lockWriter, type LockManagerLike } from "./writer.js";
 
 /** Settings of a storage. */
@@ -15,6 +16,8 @@ export interface IndexedDbOptions {
   readonly name: string;
   /** Most results that are kept; those that were not saved for longest go first. Default: 100. */
   readonly queriesMax?: number;
+  /** How long results may change before they are kept, milliseconds. Default: 500. */
+  readonly saveAfterMs?: number;
   /** Default: the global one. */
   readonly indexedDB?: IDBFactory;
   /** Web Locks; null for none. Default: the browser's, where it has them. */
@@ -50,6 +53,7 @@ class IndexedDbStorage implements Storage {
   #database: IDBDatabase | undefined;
   #channel: BroadcastChannel | undefined;
   #endWriter: (() => void) | undefined;
+  #keeper: Keeper | undefined;
   #closed = false;
 
   constructor(options: IndexedDbOptions) {
@@ -59,6 +63,7 @@ class IndexedDbStorage implements Storage {
 
   async open(events: StorageEvents): Promise<Stored> {
     this.#listen(events);
+    this.#keeper = new Keeper(this.#options.saveAfterMs ?? 500, (queries) => this.#save(queries), events.failed);
     const database = await (this.#opening = this.#connect());
     const [clientId, positions, contents, mutations] = await inTransaction(database, "readwrite", async (stores) => {
       const meta = stores(META);
@@ -76,7 +81,11 @@ class IndexedDbStorage implements Storage {
     return { clientId, queries, mutations };
   }
 
-  async saveQueries(queries: ReadonlyMap<string, SavedQuery>): Promise<void> {
+  changed(present: () => { readonly cv: number; readonly queries: readonly KeptQuery[] }): void {
+    this.#keeper?.changed(present);
+  }
+
+  async #save(queries: ReadonlyMap<string, SavedQuery>): Promise<void> {
     const savedAt = Date.now();
     await this.#write(async (stores) => {
       const [positions, contents] = [stores(QUERIES), stores(CONTENTS)];
@@ -122,6 +131,7 @@ class IndexedDbStorage implements Storage {
   }
 
   close(): void {
+    this.#keeper?.close();
     this.#endWriter?.();
     this.#closed = true;
     this.#channel?.close();

@@ -11,8 +11,16 @@ export interface StoredQuery {
   readonly content: Content;
 }
 
-/** A result to be kept; without `content` it has the one that is kept already. */
-export type SavedQuery = Omit<StoredQuery, "content"> & { readonly content: Content | undefined };
+/** A result that can be kept. */
+export interface KeptQuery {
+  /** The query's key. */
+  readonly key: string;
+  readonly resume: Resume | undefined;
+  /** The same as long as the result is. */
+  readonly version: unknown;
+  /** Gathers the rows. */
+  content(): Content;
+}
 
 /** What was kept. */
 export interface Stored {
@@ -45,8 +53,8 @@ export interface StorageEvents {
 export interface Storage {
   /** Loads what is kept, and begins to tell of others. Called once, first. */
   open(events: StorageEvents): Promise<Stored>;
-  /** Keeps these results, and forgets some that have not been saved for long. */
-  saveQueries(queries: ReadonlyMap<string, SavedQuery>): Promise<void>;
+  /** Results have changed: `present` gives those that are live, and the commit version that all of them stand at. */
+  changed(present: () => { readonly cv: number; readonly queries: readonly KeptQuery[] }): void;
   /** Keeps a mutation, and tells others. */
   addMutation(mutation: Mutation): Promise<void>;
   /** Notes mutations' ids before they are sent, and tells others. */

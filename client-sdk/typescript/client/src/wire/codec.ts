@@ -1,17 +1,15 @@
 // Frames to messages and back, in both encodings.
 
-import { decodeMulti, encode as encodeMsgpack } from "@msgpack/msgpack";
 import type { ClientMessage, ServerMessage } from "./messages.js";
+import { decodeMsgpack, encodeMsgpack } from "./msgpack.js";
 import { LONG, type Codec } from "./value.js";
 
 /** The WebSocket subprotocol of a codec. */
 export const subprotocol = (codec: Codec): string => `tidegate.v1+${codec}`;
 
-const OPTIONS = { useBigInt64: true, ignoreUndefined: true };
-
 /** A message as one frame. */
 export function encode(message: ClientMessage, codec: Codec): string | Uint8Array<ArrayBuffer> {
-  return codec === "json" ? stringify(message) : encodeMsgpack(message, OPTIONS);
+  return codec === "json" ? stringify(message) : encodeMsgpack(message);
 }
 
 /**
@@ -20,22 +18,16 @@ export function encode(message: ClientMessage, codec: Codec): string | Uint8Arra
  * @throws {Error} when the frame cannot be decoded.
  */
 export function decode(frame: unknown, codec: Codec): ServerMessage[] {
-  if (codec === "json") {
-    if (typeof frame !== "string") throw new TypeError("a binary frame where text was due");
-    return [headed(parse(frame))];
+  if ((codec === "json") !== (typeof frame === "string")) throw new TypeError("a frame of the wrong type");
+  const messages = typeof frame === "string" ? [parse(frame)] : decodeMsgpack(bytesOf(frame as ArrayBuffer | ArrayBufferView));
+  if (!messages.every((message) => typeof message === "object" && message !== null)) {
+    throw new TypeError("a message that is no map");
   }
-  if (!(frame instanceof ArrayBuffer) && !ArrayBuffer.isView(frame)) throw new TypeError("a text frame where bytes were due");
-  return [...decodeMulti(frame as ArrayBuffer | ArrayBufferView<ArrayBuffer>, OPTIONS)].map(headed);
+  return messages as ServerMessage[];
 }
 
-/** A message whose own members are plain numbers; only cells need more digits than these have. */
-function headed(message: unknown): ServerMessage {
-  if (typeof message !== "object" || message === null) throw new TypeError("a message that is no map");
-  for (const body of Object.values(message) as Record<string, unknown>[]) {
-    for (const name in body) if (typeof body[name] === "bigint") body[name] = Number(body[name]);
-  }
-  return message;
-}
+const bytesOf = (frame: ArrayBuffer | ArrayBufferView): Uint8Array =>
+  ArrayBuffer.isView(frame) ? new Uint8Array(frame.buffer, frame.byteOffset, frame.byteLength) : new Uint8Array(frame);
 
 /** JSON text in which bigints are plain numbers, and doubles that are no numbers are their names. */
 export function stringify(value: unknown): string {

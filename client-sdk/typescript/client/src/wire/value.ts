@@ -34,7 +34,7 @@ export function readCell(cell: unknown, type: ColumnType, codec: Codec): Value {
 
 /** An int8 in its one form: a number while exact, else a bigint. */
 export function int8Of(value: number | bigint): number | bigint {
-  return typeof value === "bigint" && BigInt.asIntN(54, value) === value ? Number(value) : value;
+  return Number.isSafeInteger(Number(value)) ? Number(value) : value;
 }
 
 function fromJson(cell: unknown, type: ColumnType): Value | undefined {
@@ -69,7 +69,7 @@ function fromMsgpack(cell: unknown, type: ColumnType): Value | undefined {
     case "bool":
       return typeof cell === "boolean" ? cell : undefined;
     case "int8":
-      return typeof cell === "bigint" || Number.isInteger(cell) ? int8Of(cell as number | bigint) : undefined;
+      return typeof cell === "bigint" || Number.isSafeInteger(cell) ? (cell as number | bigint) : undefined;
     case "float8":
       return typeof cell === "number" ? cell : undefined;
     case "text":
@@ -94,12 +94,9 @@ function base64(bytes: Uint8Array): string {
   return btoa(binary);
 }
 
-const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"));
-
 function uuid(bytes: Uint8Array): string {
-  let text = "";
-  for (let i = 0; i < 16; i += 1) text += (i === 4 || i === 6 || i === 8 || i === 10 ? "-" : "") + HEX[bytes[i]!];
-  return text;
+  const hex = Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  return hex.replace(/(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");
 }
 
 /** RFC 3339 of microseconds since 1970, without zeros at the end of its fraction. */
