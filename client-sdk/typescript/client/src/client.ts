@@ -33,7 +33,7 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
   readonly #options: ClientOptions<M>;
   readonly #state: State;
   readonly #connection: Connection;
-  readonly #backoff: Backoff;
+  readonly #backoff: () => Backoff;
   /** Queries by their key, and those that the server knows by their subscription. */
   readonly #queries = new Map<string, LiveQuery>();
   readonly #bySub = new Map<number, LiveQuery>();
@@ -59,7 +59,7 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
     const [url, connect] = [syncUrl(options.url), options.connect ?? webSocket(options.WebSocket)];
     const [backoffMs, backoffMsMax] = [options.backoffMs ?? 100, options.backoffMsMax ?? 30_000];
     const codec = options.codec ?? "msgpack";
-    this.#backoff = new Backoff(backoffMs, backoffMsMax);
+    this.#backoff = () => new Backoff(backoffMs, backoffMsMax);
     this.#state = new State({
       waitingOpsMax: options.waitingOpsMax ?? 10_000_000,
       pushes: !post,
@@ -74,7 +74,7 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
       lookup: this.#lookup,
       mutationsMax: options.mutationsMax ?? 1_000,
       storage,
-      poster: post && new Poster(post, (id, error) => this.#answered(id, error), new Backoff(backoffMs, backoffMsMax)),
+      poster: post && new Poster(post, (id, error) => this.#answered(id, error), this.#backoff()),
       send: (message) => this.#connection.send(message),
       carryOut: (effects) => this.#carryOut(effects),
       refused: (error, { name, args }) => options.onRefused?.(error, { name, args }),
@@ -94,8 +94,7 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
         connectTimeoutMs: options.connectTimeoutMs ?? 10_000,
         pingMs: options.pingMs ?? 35_000,
         silenceMsMax: options.silenceMsMax ?? 60_000,
-        backoffMs,
-        backoffMsMax,
+        backoff: this.#backoff(),
         wakeups: options.wakeups ?? browserWakeups,
       },
       {
@@ -125,9 +124,8 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
 
   /** Calls `listener` whenever the status changes; returns what ends that. */
   onStatus(listener: (status: ConnectionStatus) => void): () => void {
-    const own = (status: ConnectionStatus): void => listener(status);
-    this.#statusListeners.add(own);
-    return () => this.#statusListeners.delete(own);
+    this.#statusListeners.add(listener);
+    return () => this.#statusListeners.delete(listener);
   }
 
   /**
@@ -180,7 +178,7 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
 
   #ask<Row>(query: Query<Row>): LiveQuery {
     const { subscription, effects } = this.#subscribe(query);
-    const live = new LiveQuery(query, subscription);
+    const live = new LiveQuery(query, subscription, this.#backoff());
     this.#queries.set(query.key, live);
     this.#bySub.set(subscription.sub, live);
     const stored = this.#stored?.queries.get(query.key);
@@ -220,14 +218,12 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
     if (!live) return undefined;
     this.#bySub.delete(sub);
     if (retry) {
-      const again = new Backoff(this.#backoff.initialMs * 2 ** Math.min(live.failures, 10), this.#backoff.maxMs);
-      live.failures += 1;
       live.retry = setTimeout(() => {
         const { subscription, effects } = this.#subscribe(live.query);
         live.subscription = subscription;
         this.#bySub.set(subscription.sub, live);
         this.#carryOut(effects);
-      }, again.next(0));
+      }, live.backoff.next(0));
     }
     return live.fail(this.cv, error);
   }
@@ -327,20 +323,15 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
 
   readonly #lookup: Lookup = (table, key) => {
     const columns = Object.entries(table.columns);
-    const layout = {
-      name: table.name,
-      columns: columns.map(([name, { type }]) => ({ name, type })),
-      key: table.key.map((column) => columns.findIndex(([name]) => name === column)),
-    };
-    const found = keyOfCells(key, layout);
+    const found = keyOfCells(key, table.key.map((name) => ({ name, type: table.columns[name]!.type })));
     const known = found === undefined ? undefined : new HeldRows(this.#state.subscriptions, true).row(table.name, found);
     if (!known || !columns.every(([name]) => known.has(name))) return undefined;
-    return Object.fromEntries(
-      columns.map(([name, { bigint }]) => {
-        const value = known.get(name)!;
-        return [name, bigint && typeof value === "number" ? BigInt(value) : value];
-      }),
-    );
+    const row: Record<string, unknown> = {};
+    for (const [name, { bigint }] of columns) {
+      const value = known.get(name);
+      row[name] = bigint && typeof value === "number" ? BigInt(value) : value;
+    }
+    return row;
   };
 
   /** Shows what the storage has, before the first connection is made. */

@@ -1,6 +1,7 @@
 // One query kept live for everybody who asks for it: its state as readers see it, and who is told of changes.
 
-import { TidegateError } from "./error.js";
+import type { Backoff } from "./connection/backoff.js";
+import type { TidegateError } from "./error.js";
 import type { Query } from "./query/query.js";
 import type { KeptQuery } from "./storage/storage.js";
 import type { Content, Subscription } from "./state/subscription.js";
@@ -43,7 +44,6 @@ export class LiveQuery {
   linger: ReturnType<typeof setTimeout> | undefined;
   /** Asks again after a failure. */
   retry: ReturnType<typeof setTimeout> | undefined;
-  failures = 0;
   state: ViewState<any> = { rows: NO_ROWS, status: "connecting", error: null };
   #subscription: Subscription;
   /** Whether `rows` is of an earlier subscription. */
@@ -52,6 +52,8 @@ export class LiveQuery {
   constructor(
     readonly query: Query<any>,
     subscription: Subscription,
+    /** The waits before it is asked again. */
+    readonly backoff: Backoff,
   ) {
     this.#subscription = subscription;
   }
@@ -75,7 +77,7 @@ export class LiveQuery {
     const status = complete && !uncertain ? "complete" : "partial";
     if (rows === before.rows && status === before.status && !before.error) return undefined;
     this.state = { rows, status, error: null };
-    if (complete) this.failures = 0;
+    if (complete) this.backoff.reset();
     const list = this.#replaces ? replacement(before.rows, rows) : changeList(changes ?? new Map());
     this.#replaces = false;
     return { ...this.state, cv, changes: list };

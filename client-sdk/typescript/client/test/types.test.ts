@@ -5,8 +5,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
   and, bool, count, eq, exists, from, gt, int8, isIn, isNull, json, like, max, named, not, numeric, param, sql, sum, table, text,
-  timestamptz, type Mutate, type NewRow, type RowsOf, type Transaction,
+  timestamptz, type Mutate, type NewRow, type RowsOf,
 } from "../src/index.js";
+import { Transaction } from "../src/optimistic/transaction.js";
 
 type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
 const holds = <T extends true>(): T => true as T;
@@ -131,6 +132,13 @@ test("the compiler refuses what no column has", () => {
 test("mutations are typed", () => {
   holds<Equal<NewRow<typeof comments>["author_id"], number | bigint | null | undefined>>();
   holds<Equal<NewRow<typeof comments>["id"], number | bigint>>();
+  const defaulted = table("t", { id: int8(), n: int8().default(5), t: text<"a" | "b">().default("a") }, { key: ["id"] });
+  holds<Equal<NewRow<typeof defaulted>, { readonly id: number | bigint } & { readonly n?: number | bigint; readonly t?: "a" | "b" }>>();
+  const tx = new Transaction(() => undefined);
+  tx.insert(defaulted, { id: 1, t: "b" });
+  assert.deepEqual(tx.ops, [{ insert: "t", row: { id: 1, n: 5, t: "b" } }]);
+  // @ts-expect-error: the wrong type
+  text().default(5);
   const mutators = {
     rename: (tx: Transaction, { id, title }: { id: number; title: string }) => {
       tx.update(issues, { id }, { title });

@@ -10,14 +10,14 @@ const PATH = "/v1/sync";
  * @throws {TidegateError} `connection`, when it is no such address.
  */
 export function syncUrl(url: string): string {
-  let parsed: URL;
+  let parsed: URL | undefined;
   try {
     parsed = new URL(url);
-  } catch {
+  } catch {}
+  if (!parsed || !/^(http|ws)s?:$/.test(parsed.protocol)) {
     throw new TidegateError("connection", `${url} is no address; give one such as https://example.com`);
   }
-  const scheme = { "http:": "ws:", "https:": "wss:", "ws:": "ws:", "wss:": "wss:" }[parsed.protocol];
-  if (!scheme) throw new TidegateError("connection", `${url}: the scheme is none of http, https, ws, wss`);
-  const path = parsed.pathname.replace(/\/+$/, "").replace(/\/v1\/sync$/, "");
-  return `${scheme}//${parsed.host}${path}${PATH}${parsed.search}`;
+  parsed.protocol = parsed.protocol.replace("http", "ws");
+  parsed.pathname = parsed.pathname.replace(/(\/v1\/sync)?\/*$/, PATH);
+  return parsed.href;
 }

@@ -6,7 +6,7 @@ import { TidegateError } from "../error.js";
 import { decode, encode } from "../wire/codec.js";
 import type { ClientMessage, ErrorBody, ServerMessage } from "../wire/messages.js";
 import type { Codec } from "../wire/value.js";
-import { Backoff } from "./backoff.js";
+import type { Backoff } from "./backoff.js";
 import type { Connect, Transport } from "./transport.js";
 import type { Wakeups } from "./wakeups.js";
 
@@ -33,8 +33,7 @@ export interface ConnectionOptions {
   readonly connectTimeoutMs: number;
   readonly pingMs: number;
   readonly silenceMsMax: number;
-  readonly backoffMs: number;
-  readonly backoffMsMax: number;
+  readonly backoff: Backoff;
   readonly wakeups: Wakeups;
 }
 
@@ -54,7 +53,6 @@ export interface ConnectionEvents {
 export class Connection {
   readonly #options: ConnectionOptions;
   readonly #events: ConnectionEvents;
-  readonly #backoff: Backoff;
   readonly #unwake: () => void;
   readonly #watch: ReturnType<typeof setInterval>;
   /** Tells attempts apart: what an earlier one still says is passed over. */
@@ -73,7 +71,6 @@ export class Connection {
   constructor(options: ConnectionOptions, events: ConnectionEvents) {
     this.#options = options;
     this.#events = events;
-    this.#backoff = new Backoff(options.backoffMs, options.backoffMsMax);
     this.#unwake = options.wakeups(() => this.wake());
     const every = Math.min(TICK_MS, options.pingMs, options.silenceMsMax / 2, options.connectTimeoutMs);
     this.#watch = setInterval(() => this.#tick(), every);
@@ -112,9 +109,9 @@ export class Connection {
   /** Gives the connection up and makes another, after a wait of at least `afterMs`. */
   lose(error: ErrorBody, afterMs = 0): void {
     if (this.#transport === undefined && !this.#dialling()) return;
-    if (this.#welcomeAt !== undefined && Date.now() - this.#welcomeAt >= STABLE_MS) this.#backoff.reset();
+    if (this.#welcomeAt !== undefined && Date.now() - this.#welcomeAt >= STABLE_MS) this.#options.backoff.reset();
     this.#end();
-    const retryInMs = Math.round(this.#backoff.next(afterMs));
+    const retryInMs = Math.round(this.#options.backoff.next(afterMs));
     this.#retry = setTimeout(() => this.#dial(), retryInMs);
     this.#setStatus({ state: "waiting", error: TidegateError.of(error), retryInMs });
   }

@@ -4,7 +4,7 @@ import type { Entry } from "../state/group.js";
 import type { Subscription } from "../state/subscription.js";
 import type { ResultTree } from "../state/tree.js";
 import { mapKey, type MapKey } from "../wire/compare.js";
-import type { TableLayout } from "../wire/messages.js";
+import type { ColumnLayout, TableLayout } from "../wire/messages.js";
 import type { Value } from "../wire/value.js";
 import { canonical, UNKNOWN } from "./evaluate.js";
 
@@ -64,14 +64,12 @@ export class HeldRows {
 }
 
 /** The key of a row that is given by its columns; undefined when one is missing or of the wrong type. */
-export function keyOfCells(cells: object, table: TableLayout): MapKey | undefined {
+export function keyOfCells(cells: object, key: readonly ColumnLayout[]): MapKey | undefined {
   const values: Value[] = [];
-  for (const column of table.key) {
-    const { name, type } = table.columns[column]!;
+  for (const { name, type } of key) {
     const value = canonical((cells as Record<string, unknown>)[name], type);
     if (value === UNKNOWN || value === null) return undefined;
     values.push(value);
   }
   return mapKey(values);
 }
-

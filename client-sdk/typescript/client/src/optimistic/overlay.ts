@@ -132,9 +132,10 @@ class Laying {
   /** What the operations do to each row of a table. */
   #effects(table: TableLayout): Map<MapKey, Effect> {
     const effects = new Map<MapKey, Effect>();
+    const keyColumns = table.key.map((column) => table.columns[column]!);
     for (const op of this.ops) {
       if (tableOf(op) !== table.name) continue;
-      const key = keyOfCells("insert" in op ? op.row : op.key, table);
+      const key = keyOfCells("insert" in op ? op.row : op.key, keyColumns);
       if (key === undefined) {
         this.#uncertain = true;
         continue;

@@ -23,9 +23,11 @@ export class Transaction {
     return this.lookup(table, key) as RowOf<T> | undefined;
   }
 
-  /** Adds a row. */
+  /** Adds a row; columns that are left out hold the default that the schema says. */
   insert<T extends Table>(table: T, row: NewRow<T>): void {
-    this.#ops.push({ insert: table.name, row });
+    const defaults = Object.entries(table.columns).map(([name, { defaultValue }]) => [name, defaultValue]);
+    const whole = Object.fromEntries([...defaults, ...Object.entries(row)].filter(([, value]) => value !== undefined));
+    this.#ops.push({ insert: table.name, row: whole });
   }
 
   /** Changes columns of a row. */

@@ -59,6 +59,8 @@ export interface ColumnSchema {
   readonly nullable: boolean;
   /** Whether an int8 is shown as a bigint always, rather than as a number while that is exact. */
   readonly bigint: boolean;
+  /** What a new row holds that does not say otherwise; undefined for none. */
+  readonly defaultValue: unknown;
 }
 
 /** A query with the schema of the tables that it reads: what evaluating it here takes. */

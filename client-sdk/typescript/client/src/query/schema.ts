@@ -5,13 +5,20 @@ import type { ColumnSchema, TableSchema } from "./ast.js";
 
 declare const SHOWN: unique symbol;
 declare const GIVEN: unique symbol;
+declare const OMITTED: unique symbol;
 
-/** A column that shows a `Shown` and is given a `Given` in conditions and mutations. */
-export interface Column<Shown = unknown, Given = Shown> extends ColumnSchema {
+/**
+ * A column that shows a `Shown` and is given a `Given` in conditions and mutations; `Omitted` is whether a new row can
+ * go without it.
+ */
+export interface Column<Shown = unknown, Given = Shown, Omitted extends boolean = boolean> extends ColumnSchema {
   readonly [SHOWN]?: Shown;
   readonly [GIVEN]?: Given;
+  readonly [OMITTED]?: Omitted;
   /** The same column, which may hold NULL. */
-  orNull(): Column<Shown | null, Given | null>;
+  orNull(): Column<Shown | null, Given | null, true>;
+  /** The same column, which holds this value in new rows that do not say otherwise. */
+  default(value: Given): Column<Shown, Given, true>;
 }
 
 /** Columns by name. */
@@ -34,11 +41,11 @@ export type RowOf<T extends Table> = { readonly [N in keyof T["columns"]]: Shown
 /** The key columns' values. */
 export type KeyOf<T extends Table> = { readonly [N in T["key"][number]]: GivenOf<T["columns"][N]> };
 
-type Nullable<C extends Columns> = { [N in keyof C]: null extends GivenOf<C[N]> ? N : never }[keyof C];
-/** A row to insert: columns that may be NULL can be left out, and hold their default then. */
+type Omissible<C extends Columns> = { [N in keyof C]: C[N] extends { readonly [OMITTED]?: true } ? N : never }[keyof C];
+/** A row to insert: columns that have a default or may be NULL can be left out. */
 export type NewRow<T extends Table> =
-  & { readonly [N in Exclude<keyof T["columns"], Nullable<T["columns"]>>]: GivenOf<T["columns"][N]> }
-  & { readonly [N in Nullable<T["columns"]>]?: GivenOf<T["columns"][N]> };
+  & { readonly [N in Exclude<keyof T["columns"], Omissible<T["columns"]>>]: GivenOf<T["columns"][N]> }
+  & { readonly [N in Omissible<T["columns"]>]?: GivenOf<T["columns"][N]> };
 /** New values for columns that are not of the key. */
 export type NewValues<T extends Table> = {
   readonly [N in Exclude<keyof T["columns"], T["key"][number]>]?: GivenOf<T["columns"][N]>;
@@ -61,36 +68,43 @@ export function table<Name extends string, C extends Columns, Key extends keyof 
   return { name, columns, key };
 }
 
-function column<Shown, Given = Shown>(type: ColumnType, nullable = false, bigint = false): Column<Shown, Given> {
-  return { type, nullable, bigint, orNull: () => column<Shown | null, Given | null>(type, true, bigint) };
+function column<Shown, Given = Shown, Omitted extends boolean = false>(
+  type: ColumnType, schema: Partial<ColumnSchema> = {},
+): Column<Shown, Given, Omitted> {
+  const whole = { type, nullable: false, bigint: false, defaultValue: undefined, ...schema };
+  return {
+    ...whole,
+    orNull: () => column<Shown | null, Given | null, true>(type, { ...whole, nullable: true }),
+    default: (value) => column<Shown, Given, true>(type, { ...whole, defaultValue: value }),
+  };
 }
 
 /** True or false. */
-export const bool = (): Column<boolean> => column("bool");
+export const bool = (): Column<boolean, boolean, false> => column("bool");
 
 /**
  * A whole number of 64 bits. Shown as a number, and beyond 2^53 as a bigint, so that no digit is lost; with
  * `bigint: true` as a bigint always.
  */
-export function int8(): Column<number, number | bigint>;
-export function int8(options: { readonly bigint: true }): Column<bigint, number | bigint>;
-export function int8(options?: { readonly bigint: true }): Column<number, number | bigint> | Column<bigint, number | bigint> {
-  return options?.bigint ? column<bigint, number | bigint>("int8", false, true) : column<number, number | bigint>("int8");
+export function int8(): Column<number, number | bigint, false>;
+export function int8(options: { readonly bigint: true }): Column<bigint, number | bigint, false>;
+export function int8({ bigint }: { readonly bigint?: true } = {}): Column<any, number | bigint, false> {
+  return column("int8", { bigint: bigint ?? false });
 }
 
 /** A double. */
-export const float8 = (): Column<number> => column("float8");
+export const float8 = (): Column<number, number, false> => column("float8");
 /** A text; `T` narrows it to certain ones. */
-export const text = <T extends string = string>(): Column<T> => column("text");
+export const text = <T extends string = string>(): Column<T, T, false> => column("text");
 /** Bytes, in base64. */
-export const bytea = (): Column<string> => column("bytea");
+export const bytea = (): Column<string, string, false> => column("bytea");
 /** A moment, as RFC 3339 in UTC with up to six decimals. */
-export const timestamptz = (): Column<string> => column("timestamptz");
+export const timestamptz = (): Column<string, string, false> => column("timestamptz");
 /** A day, as `2013-02-04`. */
-export const date = (): Column<string> => column("date");
+export const date = (): Column<string, string, false> => column("date");
 /** A UUID with hyphens. */
-export const uuid = (): Column<string> => column("uuid");
+export const uuid = (): Column<string, string, false> => column("uuid");
 /** An exact decimal, as text. */
-export const numeric = (): Column<string, string | number> => column("numeric");
+export const numeric = (): Column<string, string | number, false> => column("numeric");
 /** A JSON document; `T` says what it holds. */
-export const json = <T = Json>(): Column<T> => column("json");
+export const json = <T = Json>(): Column<T, T, false> => column("json");
