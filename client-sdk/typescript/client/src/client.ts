@@ -189,7 +189,6 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
       subscription.tree = answer(query.local, query.source.args, subscription.showsBigint, held);
     }
     this.#carryOut(this.#state.overlay(effects));
-    live.refresh(this.cv, undefined);
     return live;
   }
 

@@ -44,7 +44,9 @@ export class LiveQuery {
   linger: ReturnType<typeof setTimeout> | undefined;
   /** Asks again after a failure. */
   retry: ReturnType<typeof setTimeout> | undefined;
-  state: ViewState<any> = { rows: NO_ROWS, status: "connecting", error: null };
+  #state: ViewState<any> = { rows: NO_ROWS, status: "connecting", error: null };
+  /** The version of the result that the state shows. */
+  #version: object | undefined;
   #subscription: Subscription;
   /** Whether `rows` is of an earlier subscription. */
   #replaces = false;
@@ -68,19 +70,35 @@ export class LiveQuery {
     this.#replaces = true;
   }
 
-  /** Brings the state up to date; what to tell, if anything. */
+  /** What readers see. A list is made only when somebody asks for it, so that one that nobody reads costs nothing. */
+  get state(): ViewState<any> {
+    this.#bringUpToDate();
+    return this.#state;
+  }
+
+  /** Somewhere something was released; what to tell, if anything. */
   refresh(cv: number, changes: RootChanges | undefined): Update<any> | undefined {
+    if (this.listeners.size === 0) return undefined;
+    const { rows } = this.#state;
+    const replaces = this.#replaces;
+    if (!this.#bringUpToDate()) return undefined;
+    const list = replaces ? replacement(rows, this.#state.rows) : changeList(changes ?? new Map());
+    return { ...this.#state, cv, changes: list };
+  }
+
+  /** Whether that changed the state. */
+  #bringUpToDate(): boolean {
     const { tree, complete, uncertain } = this.#subscription;
-    const before = this.state;
-    if (!tree) return undefined;
-    const rows = tree.list;
+    if (!tree) return false;
     const status = complete && !uncertain ? "complete" : "partial";
-    if (rows === before.rows && status === before.status && !before.error) return undefined;
-    this.state = { rows, status, error: null };
-    if (complete) this.backoff.reset();
-    const list = this.#replaces ? replacement(before.rows, rows) : changeList(changes ?? new Map());
+    if (tree.version === this.#version && status === this.#state.status) return false;
+    this.#version = tree.version;
     this.#replaces = false;
-    return { ...this.state, cv, changes: list };
+    if (complete) this.backoff.reset();
+    // What changed need not show.
+    if (tree.list === this.#state.rows && status === this.#state.status) return false;
+    this.#state = { rows: tree.list, status, error: null };
+    return true;
   }
 
   /** What a storage can keep, at commit version `cv`; undefined before the result is there. */
@@ -88,13 +106,15 @@ export class LiveQuery {
     const { tree, complete } = this.#subscription;
     if (!tree || !complete) return undefined;
     const content = (): Content => this.#subscription.content()!;
-    return { key: this.query.key, resume: this.#subscription.resumeAt(cv), version: tree.list, content };
+    return { key: this.query.key, resume: this.#subscription.resumeAt(cv), version: tree.version, content };
   }
 
   /** The query has failed; what was shown stays to be seen. */
   fail(cv: number, error: TidegateError): Update<any> {
-    this.state = { rows: this.state.rows, status: "error", error };
-    return { ...this.state, cv, changes: [] };
+    this.#state = { rows: this.state.rows, status: "error", error };
+    // The subscription has ended: nothing of it is looked at any more.
+    this.#subscription.tree = undefined;
+    return { ...this.#state, cv, changes: [] };
   }
 }
 

@@ -53,7 +53,9 @@ test("a view shows states, tells what changed, and is the same object meanwhile"
   const { state } = view;
   peer.say(progress(6));
   assert.equal(view.state, state);
-  peer.say(batch(1, 7, 1, 8, [edit(2, "B")]), progress(8));
+  peer.say(batch(1, 7, 1, 7, [["~", 0, 1, [1, "a", 9]]]), progress(7));
+  assert.equal(view.state, state, "a column that is not shown");
+  peer.say(batch(1, 7, 2, 8, [edit(2, "B")]), progress(8));
   assert.equal(view.rows[0], state.rows[0]);
   assert.deepEqual(updates.map(({ cv, changes }) => [cv, changes.map(({ op }) => op)]), [[5, ["add", "add"]], [8, ["edit"]]]);
   assert.equal(client.cv, 8);

@@ -67,22 +67,27 @@ export class Group {
     }
     if (steps.length > SINGLE_STEPS_MAX) return this.#merge(steps, compare);
     for (const step of steps) {
-      const from = step.old ? this.#position(step.old.row, compare) : -1;
-      if (step.old && step.new && compare(step.old.row, step.new.row) === 0) {
-        this.#entries[from] = step.new;
-        this.#shown[from] = step.shown!;
-        continue;
-      }
-      if (step.old) {
+      const from = step.old ? this.#position(step.old.row, compare) : this.#entries.length;
+      if (step.new) {
+        const to = this.#position(step.new.row, compare);
+        // Only what lies between the two moves.
+        this.#shift(from, step.old && to > from ? to - 1 : to, step.new, step.shown!);
+      } else {
         this.#entries.splice(from, 1);
         this.#shown.splice(from, 1);
       }
-      if (step.new) {
-        const to = this.#position(step.new.row, compare);
-        this.#entries.splice(to, 0, step.new);
-        this.#shown.splice(to, 0, step.shown!);
-      }
     }
+  }
+
+  /** Takes the place `from` away, or the one behind the last, and gives `entry` the place `to`. */
+  #shift(from: number, to: number, entry: Entry, shown: Shown): void {
+    const by = from < to ? 1 : -1;
+    for (let at = from; at !== to; at += by) {
+      this.#entries[at] = this.#entries[at + by]!;
+      this.#shown[at] = this.#shown[at + by]!;
+    }
+    this.#entries[to] = entry;
+    this.#shown[to] = shown;
   }
 
   #merge(steps: readonly Step[], compare: (a: Row, b: Row) => number): void {

@@ -18,8 +18,8 @@ import { Violation } from "./violation.js";
 
 /** The subscription that the server announces by itself: the client's own row of the mutations table. */
 const OWN = 0;
-/** The column of that row which counts. */
-const LAST_MUTATION_ID = "last_mutation_id";
+/** The place of `last_mutation_id` in that row. */
+const COUNT = 1;
 /** Refusals of the moment: the connection is made anew. */
 const PASSING = new Set(["not_ready", "shutting_down", "slow_client"]);
 /** Refusals after which asking again may succeed. */
@@ -220,9 +220,8 @@ export class State {
     }
     if (batch.sub === OWN && subscription.snapshotHere) {
       // The count is looked at ahead of its release: what it covers need not be sent again.
-      const column = countColumn(subscription);
       let count = 0;
-      for (const step of subscription.waitingOps()) if (step.entry) count = Number(step.entry.row[column]);
+      for (const { entry } of subscription.waitingOps()) if (entry) count = Number(entry.row[COUNT]);
       this.mutations.counted(count, effects);
     }
   }
@@ -261,7 +260,7 @@ export class State {
       this.#waitingOps -= subscription.apply(release, changes);
       if (!told || changes.size > 0) results.set(subscription.sub, changes);
       if (!subscription.waits) this.#waiting.delete(subscription);
-      if (subscription.sub === OWN) count = Number(subscription.tree!.list[0]?.[LAST_MUTATION_ID] ?? 0);
+      if (subscription.sub === OWN) count = Number([...subscription.tree!.releasedRows(0)][0]?.row[COUNT] ?? 0);
     }
     results.delete(OWN);
     const settled: Effect[] = [];
@@ -324,8 +323,3 @@ const changesOf = (results: Map<number, RootChanges>): ChangesOf => (sub) => {
   if (!changes) results.set(sub, (changes = new Map()));
   return changes;
 };
-
-function countColumn(subscription: Subscription): number {
-  const table = subscription.shape?.layout.tables[0];
-  return table?.columns.findIndex(({ name }) => name === LAST_MUTATION_ID) ?? -1;
-}

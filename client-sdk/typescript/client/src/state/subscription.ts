@@ -81,11 +81,6 @@ export class Subscription {
     return this.#live?.completeAt !== undefined;
   }
 
-  /** The layout's shape of the present epoch, or of what is held. */
-  get shape(): Shape | undefined {
-    return this.#live?.shape ?? this.tree?.shape;
-  }
-
   /** The message that asks for the subscription on a new connection. */
   subscribe(): ClientMessage | undefined {
     if (!this.source) return undefined;

@@ -44,6 +44,9 @@ export class ResultTree {
   readonly #groups: Map<MapKey, Group>[];
   readonly #base: Overlay;
 
+  /** Another object whenever something has changed. */
+  version: object = {};
+
   constructor(readonly shape: Shape) {
     this.#rows = shape.layout.tables.map(() => new Map());
     this.#groups = shape.places.map(() => new Map());
@@ -126,6 +129,7 @@ export class ResultTree {
   #apply(net: readonly NetChange[], changes: RootChanges): void {
     const touched = net.flatMap((change) => this.#hold(change) ?? []);
     if (touched.length === 0) return;
+    this.version = {};
     // For each place, the rows to show anew because something under them changed.
     const renew = this.#groups.map(() => new Set<MapKey>());
     for (let place = this.#groups.length - 1; place >= 0; place -= 1) {
