@@ -9,6 +9,6 @@ set -euo pipefail
 cd "$(dirname "$0")"
 
 npm ci --no-audit --no-fund --silent
-rm -rf client/build react/build
+rm -rf ./*/build
 npx tsc --build
-node --test --test-timeout=180000 client/build/test/*.test.js react/build/test/*.test.js
+node --test --test-timeout=180000 client/build/test/*.test.js react/build/test/*.test.js tanstack-db/build/test/*.test.js

@@ -77,7 +77,7 @@ export class MutationQueue {
   async write({ mutations, pushes }: Effect & { kind: "write" }): Promise<void> {
     const { storage, send, poster, state } = this.#options;
     try {
-      await storage?.number(mutations.map(({ ticket, id }) => [ticket, id]));
+      if (storage) await storage.number(mutations.map(({ ticket, id }) => [ticket, id]));
     } catch (error) {
       this.#options.failed(error as Error);
     }
