@@ -1,0 +1,384 @@
+// The client: live views over one connection, and mutations.
+//
+// It drives the state machine: what the connection brings goes in, and what the machine wants done is done here. Views
+// are all brought up to date before anybody is told, so that a listener that reads another view sees the same commit.
+
+import { syncUrl } from "./connection/address.js";
+import { Backoff } from "./connection/backoff.js";
+import { Connection, type ConnectionStatus } from "./connection/connection.js";
+import { webSocket } from "./connection/transport.js";
+import { browserWakeups } from "./connection/wakeups.js";
+import { TidegateError } from "./error.js";
+import { LiveQuery, type Update } from "./live.js";
+import { answer } from "./optimistic/answer.js";
+import { HeldRows, keyOfCells } from "./optimistic/held.js";
+import { overlayMutations } from "./optimistic/overlay.js";
+import { Poster } from "./optimistic/poster.js";
+import { MutationQueue } from "./optimistic/queue.js";
+import type { Lookup, Mutate, Mutators } from "./optimistic/transaction.js";
+import type { ClientOptions } from "./options.js";
+import type { Query } from "./query/query.js";
+import type { Effect, Release } from "./state/effect.js";
+import type { ShowsBigint } from "./state/shape.js";
+import { State } from "./state/state.js";
+import type { Storage, Stored } from "./storage/storage.js";
+import { View } from "./view.js";
+import type { ServerMessage } from "./wire/messages.js";
+
+/** How long after the welcome the server's count of mutations may take, milliseconds. */
+const COUNT_MS_MAX = 5_000;
+
+/** See the file's head. */
+export class TidegateClient<M extends Mutators = Record<never, never>> {
+  readonly #options: ClientOptions<M>;
+  readonly #state: State;
+  readonly #connection: Connection;
+  readonly #backoff: () => Backoff;
+  /** Queries by their key, and those that the server knows by their subscription. */
+  readonly #queries = new Map<string, LiveQuery>();
+  readonly #bySub = new Map<number, LiveQuery>();
+  readonly #statusListeners = new Set<(status: ConnectionStatus) => void>();
+  readonly #queue: MutationQueue;
+  #stored: Stored | undefined;
+  #status: ConnectionStatus = { state: "connecting" };
+  #acked = 0;
+  #closed = false;
+
+  /** The mutators by name: each runs at once on what is shown, and then on the server. */
+  readonly mutate: Mutate<M>;
+
+  /**
+   * Connects, and goes on connecting until it is closed.
+   *
+   * @throws {TidegateError} `connection`, when the address is none.
+   * @throws {TypeError} when there is no WebSocket class.
+   */
+  constructor(options: ClientOptions<M>) {
+    this.#options = options;
+    const { storage, postMutations: post, mutators = {} as M } = options;
+    const [url, connect] = [syncUrl(options.url), options.connect ?? webSocket(options.WebSocket)];
+    const [backoffMs, backoffMsMax] = [options.backoffMs ?? 100, options.backoffMsMax ?? 30_000];
+    const codec = options.codec ?? "msgpack";
+    this.#backoff = () => new Backoff(backoffMs, backoffMsMax);
+    this.#state = new State({
+      waitingOpsMax: options.waitingOpsMax ?? 10_000_000,
+      pushes: !post,
+      overlay: overlayMutations,
+    });
+    const names = Object.keys(mutators);
+    const writes = options.clientId !== undefined || names.length > 0;
+    if (writes) this.#state.clientId = options.clientId ?? (storage ? undefined : randomName());
+    this.#queue = new MutationQueue({
+      state: this.#state,
+      mutators,
+      lookup: this.#lookup,
+      mutationsMax: options.mutationsMax ?? 1_000,
+      storage,
+      poster: post && new Poster(post, (id, error) => this.#answered(id, error), this.#backoff()),
+      send: (message) => this.#connection.send(message),
+      carryOut: (effects) => this.#carryOut(effects),
+      refused: (error, { name, args }) => options.onRefused?.(error, { name, args }),
+      failed: (error) => this.#complain(error),
+    });
+    this.mutate = Object.fromEntries(names.map((name) => [name, (args: unknown) => this.#queue.mutate(name, args)])) as Mutate<M>;
+    const opened = storage && this.#open(storage, writes);
+    this.#connection = new Connection(
+      {
+        url,
+        codec,
+        connect,
+        token: async () => {
+          await opened;
+          return options.token?.();
+        },
+        connectTimeoutMs: options.connectTimeoutMs ?? 10_000,
+        pingMs: options.pingMs ?? 35_000,
+        silenceMsMax: options.silenceMsMax ?? 60_000,
+        backoff: this.#backoff(),
+        wakeups: options.wakeups ?? browserWakeups,
+      },
+      {
+        opened: (token) => this.#carryOut(this.#state.connect(codec, token)),
+        received: (message) => this.#received(message),
+        lost: () => this.#state.disconnect(),
+        tick: (welcomeMs) => this.#tick(welcomeMs),
+        status: (status) => this.#setStatus(status),
+      },
+    );
+  }
+
+  /** The commit version that everything shown stands at, but for pending mutations. */
+  get cv(): number {
+    return this.#state.cv;
+  }
+
+  /** How the client stands with its server. */
+  get status(): ConnectionStatus {
+    return this.#status;
+  }
+
+  /** How many mutations wait for their confirmation. */
+  get pendingMutations(): number {
+    return this.#state.mutations.length;
+  }
+
+  /** Calls `listener` whenever the status changes; returns what ends that. */
+  onStatus(listener: (status: ConnectionStatus) => void): () => void {
+    this.#statusListeners.add(listener);
+    return () => this.#statusListeners.delete(listener);
+  }
+
+  /**
+   * A live view of a query. Views of equal queries share one subscription; close each.
+   *
+   * @throws {TidegateError} `closed`, after `close`.
+   */
+  view<Row>(query: Query<Row>): View<Row> {
+    if (this.#closed) throw new TidegateError("closed", "the client is closed");
+    const live = this.#queries.get(query.key) ?? this.#ask(query);
+    clearTimeout(live.linger);
+    live.linger = undefined;
+    live.users += 1;
+    return new View<Row>(live, () => this.#leave(live));
+  }
+
+  /** Calls `onChange` with the rows whenever they change, and at once when some are there; returns what ends it. */
+  subscribe<Row>(query: Query<Row>, onChange: (rows: readonly Row[], update: Update<Row>) => void): () => void {
+    const view = this.view(query);
+    view.subscribe((update) => onChange(update.rows, update));
+    if (view.status !== "connecting") onChange(view.rows, { ...view.state, cv: this.cv, changes: [] });
+    return () => view.close();
+  }
+
+  /** Asks for a token and gives it to the server, on the connection that is there. */
+  async refreshToken(): Promise<void> {
+    const token = await this.#options.token?.();
+    if (token !== undefined) this.#carryOut(this.#state.authenticate(token));
+  }
+
+  /** Connects at once instead of waiting; a connection that is there is asked for a sign of life. */
+  wake(): void {
+    if (!this.#closed) this.#connection.wake();
+  }
+
+  /** Ends the client. Results stay as they are; mutations that a storage keeps are sent by the next client. */
+  close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    for (const live of this.#queries.values()) {
+      clearTimeout(live.linger);
+      clearTimeout(live.retry);
+    }
+    this.#connection.close();
+    this.#queue.close();
+    this.#options.storage?.close();
+  }
+
+  // --- queries ----------------------------------------------------------------------------------------------------
+
+  #ask<Row>(query: Query<Row>): LiveQuery {
+    const { subscription, effects } = this.#subscribe(query);
+    const live = new LiveQuery(query, subscription, this.#backoff());
+    this.#queries.set(query.key, live);
+    this.#bySub.set(subscription.sub, live);
+    const stored = this.#stored?.queries.get(query.key);
+    if (stored) {
+      effects.unshift(...this.#state.restore(subscription, stored, stored.cv, false));
+    } else if (query.local) {
+      const held = new HeldRows(this.#state.subscriptions, false);
+      subscription.tree = answer(query.local, query.source.args, subscription.showsBigint, held);
+    }
+    this.#carryOut(this.#state.overlay(effects));
+    return live;
+  }
+
+  #subscribe(query: Query<unknown>): { subscription: LiveQuery["subscription"]; effects: Effect[] } {
+    const columns = query.local?.tables;
+    const showsBigint: ShowsBigint = (table, column) => columns?.get(table)?.columns[column]?.bigint ?? false;
+    return this.#state.subscribe(query.source, showsBigint, query.local);
+  }
+
+  #leave(live: LiveQuery): void {
+    live.users -= 1;
+    if (live.users > 0 || this.#closed) return;
+    live.linger = setTimeout(() => this.#end(live), this.#options.lingerMs ?? 5_000);
+    (live.linger as { unref?: () => void }).unref?.();
+  }
+
+  #end(live: LiveQuery): void {
+    clearTimeout(live.retry);
+    this.#queries.delete(live.query.key);
+    this.#bySub.delete(live.subscription.sub);
+    this.#carryOut(this.#state.unsubscribe(live.subscription.sub));
+  }
+
+  #failed(sub: number, error: TidegateError, retry: boolean): Update<unknown> | undefined {
+    const live = this.#bySub.get(sub);
+    if (!live) return undefined;
+    this.#bySub.delete(sub);
+    if (retry) {
+      live.retry = setTimeout(() => {
+        const { subscription, effects } = this.#subscribe(live.query);
+        live.subscription = subscription;
+        this.#bySub.set(subscription.sub, live);
+        this.#carryOut(effects);
+      }, live.backoff.next(0));
+    }
+    return live.fail(this.cv, error);
+  }
+
+  // --- what the connection and the state machine bring -------------------------------------------------------------
+
+  #received(message: ServerMessage): void {
+    // Told first, since what follows may tell others that the mutation is settled.
+    const answered = message.push_result;
+    if (answered) this.#options.storage?.answered(answered.id, answered.error);
+    this.#carryOut(this.#state.receive(message));
+  }
+
+  #carryOut(effects: readonly Effect[]): void {
+    const updates: [LiveQuery, Update<any>][] = [];
+    const told: (() => void)[] = [];
+    for (const effect of effects) {
+      switch (effect.kind) {
+        case "send":
+          this.#connection.send(effect.message);
+          break;
+        case "welcomed":
+          this.#connection.welcomed();
+          break;
+        case "released":
+          this.#released(effect, updates);
+          break;
+        case "ended": {
+          const live = this.#bySub.get(effect.sub);
+          const update = this.#failed(effect.sub, TidegateError.of(effect.error), effect.retry);
+          if (live && update) updates.push([live, update]);
+          break;
+        }
+        case "write":
+          void this.#queue.write(effect);
+          break;
+        case "confirmed":
+          told.push(() => this.#queue.confirmed(effect.ticket));
+          break;
+        case "refused":
+          told.push(() => this.#queue.refused(effect.ticket, effect.error));
+          break;
+        case "settled":
+          this.#queue.settled(effect);
+          break;
+        case "complaint":
+          if (this.#status.state !== "connected" || effect.error.code === "unauthenticated") this.#connection.lose(effect.error);
+          else this.#complain(TidegateError.of(effect.error));
+          break;
+        case "reconnect":
+          this.#connection.lose(effect.error, effect.afterMs);
+          break;
+        case "violation":
+          this.#connection.lose({ code: effect.violation.invariant, message: effect.violation.message });
+          break;
+      }
+    }
+    for (const [live, update] of updates) for (const listener of [...live.listeners]) guarded(() => listener(update));
+    for (const tell of told) tell();
+  }
+
+  #released({ results, cv }: Release, updates: [LiveQuery, Update<any>][]): void {
+    for (const live of this.#bySub.values()) {
+      const update = live.refresh(cv, results.get(live.subscription.sub));
+      if (update) updates.push([live, update]);
+    }
+    this.#options.storage?.changed(() => ({ cv: this.cv, queries: [...this.#bySub.values()].flatMap((live) => live.kept(this.cv) ?? []) }));
+  }
+
+  #tick(welcomeMs: number): void {
+    if (this.cv !== this.#acked) {
+      this.#acked = this.cv;
+      this.#connection.send({ ack: { cv: this.cv } });
+    }
+    if (welcomeMs >= COUNT_MS_MAX) this.#carryOut(this.#state.countIsOverdue());
+  }
+
+  #setStatus(status: ConnectionStatus): void {
+    this.#status = status;
+    for (const listener of [...this.#statusListeners]) guarded(() => listener(status));
+  }
+
+  #complain(error: Error): void {
+    const told = error instanceof TidegateError ? error : new TidegateError("storage", error.message);
+    if (this.#options.onError) guarded(() => this.#options.onError!(told));
+    else console.warn(`tidegate: ${told.code}: ${told.message}`);
+  }
+
+  // --- mutations and storage ----------------------------------------------------------------------------------------
+
+  #answered(id: number, error: { code: string; message: string } | null): void {
+    const effects: Effect[] = [];
+    this.#state.mutations.answered(id, error, effects);
+    this.#options.storage?.answered(id, error);
+    this.#carryOut(this.#state.overlay(effects));
+  }
+
+  readonly #lookup: Lookup = (table, key) => {
+    const columns = Object.entries(table.columns);
+    const found = keyOfCells(key, table.key.map((name) => ({ name, type: table.columns[name]!.type })));
+    const known = found === undefined ? undefined : new HeldRows(this.#state.subscriptions, true).row(table.name, found);
+    if (!known || !columns.every(([name]) => known.has(name))) return undefined;
+    const row: Record<string, unknown> = {};
+    for (const [name, { bigint }] of columns) {
+      const value = known.get(name);
+      row[name] = bigint && typeof value === "number" ? BigInt(value) : value;
+    }
+    return row;
+  };
+
+  /** Shows what the storage has, before the first connection is made. */
+  async #open(storage: Storage, writes: boolean): Promise<void> {
+    const { mutations } = this.#state;
+    mutations.setWriter(false, []);
+    const change = (step: (effects: Effect[]) => void): void => {
+      const effects: Effect[] = [];
+      step(effects);
+      this.#carryOut(this.#state.overlay(effects));
+    };
+    try {
+      const stored = await storage.open({
+        writer: (own) => change((effects) => mutations.setWriter(own, effects)),
+        added: (mutation) => this.#carryOut(this.#state.mutate([mutation])),
+        numbered: (ids) => change((effects) => ids.forEach(([ticket, id]) => mutations.numbered(ticket, id, effects))),
+        answered: (id, error) => change((effects) => mutations.answered(id, error, effects)),
+        failed: (error) => this.#complain(error),
+      });
+      if (this.#closed) return;
+      if (writes) this.#state.clientId ??= stored.clientId;
+      this.#stored = stored;
+      const newest = Math.max(0, ...[...stored.queries.values()].map(({ cv }) => cv));
+      for (const live of this.#queries.values()) {
+        const held = stored.queries.get(live.query.key);
+        if (held) this.#carryOut(this.#state.restore(live.subscription, held, held.cv, held.cv === newest));
+      }
+      this.#queue.found(stored.mutations);
+      this.#carryOut(this.#state.mutate(stored.mutations));
+    } catch (error) {
+      // The client does its work without a storage too; it then sends its own mutations alone.
+      if (writes) this.#state.clientId ??= randomName();
+      change((effects) => mutations.setWriter(true, effects));
+      this.#complain(error as Error);
+    }
+  }
+}
+
+/** An application's error must not keep others from being told, nor end the connection. */
+function guarded(tell: () => void): void {
+  try {
+    tell();
+  } catch (error) {
+    queueMicrotask(() => {
+      throw error;
+    });
+  }
+}
+
+const randomName = (): string =>
+  `web-${Array.from({ length: 4 }, () => Math.random().toString(36).slice(2, 8)).join("")}`;

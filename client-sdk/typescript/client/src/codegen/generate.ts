@@ -1,0 +1,59 @@
+// A schema in TypeScript from the tables of a running server.
+
+/** A column as `show columns` tells it. */
+export interface ShownColumn {
+  readonly name: string;
+  readonly type: string;
+  readonly nullable: boolean;
+  readonly default: unknown;
+  /** Its place in the primary key, from 1; null outside. */
+  readonly key: number | null;
+}
+
+/** A table with its columns in order. */
+export interface ShownTable {
+  readonly name: string;
+  readonly columns: readonly ShownColumn[];
+}
+
+/** The source of a module that exports each table; `module` is where it imports from. */
+export function generate(tables: readonly ShownTable[], module: string): string {
+  const types = new Set(tables.flatMap(({ columns }) => columns.map(({ type }) => type)));
+  const names = new Set<string>();
+  const declared = tables.map((table) => declaration(table, exportName(table.name, names)));
+  return [
+    "// Made by tidegate-codegen from a server's tables; make it anew when they change.\n",
+    `import { ${[...types, "table"].sort().join(", ")} } from ${JSON.stringify(module)};\n`,
+    ...declared,
+  ].join("\n");
+}
+
+function declaration({ name, columns }: ShownTable, exported: string): string {
+  const lines = columns.map((column) => {
+    const nullable = column.nullable ? ".orNull()" : "";
+    const preset = column.default === null ? "" : `.default(${JSON.stringify(column.default)})`;
+    return `    ${memberName(column.name)}: ${column.type}()${nullable}${preset},\n`;
+  });
+  const key = columns.filter((column) => column.key !== null).sort((a, b) => a.key! - b.key!);
+  const keyNames = key.map((column) => JSON.stringify(column.name)).join(", ");
+  return `export const ${exported} = table(\n  ${JSON.stringify(name)},\n  {\n${lines.join("")}  },\n  { key: [${keyNames}] },\n);\n`;
+}
+
+/** `flight_notes` as `flightNotes`; never a word that the module uses already, nor the same twice. */
+function exportName(name: string, taken: Set<string>): string {
+  const words = name.split(/[^\p{L}\p{N}]+/u).filter(Boolean);
+  const camel = words.map((word, index) => (index === 0 ? word : word[0]!.toUpperCase() + word.slice(1))).join("");
+  let own = /^\p{L}/u.test(camel) && !RESERVED.has(camel) ? camel : `${camel}Table`.replace(/^(?!\p{L})/u, "t");
+  while (taken.has(own)) own += "_";
+  taken.add(own);
+  return own;
+}
+
+const memberName = (name: string): string => (/^[\p{L}_$][\p{L}\p{N}_$]*$/u.test(name) && name !== "__proto__" ? name : JSON.stringify(name));
+
+/** Words that cannot name an export, and what the module imports. */
+const RESERVED = new Set(
+  ("table bool int8 float8 text bytea timestamptz date uuid numeric json arguments await break case catch class const continue " +
+    "debugger default delete do else enum eval export extends false finally for function if implements import in instanceof " +
+    "interface let new null package private protected public return static super switch this throw true try typeof var void while with yield").split(" "),
+);

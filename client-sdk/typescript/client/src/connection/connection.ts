@@ -1,0 +1,217 @@
+// Makes connections, one after the other, and keeps watch over each: tokens, silence, waits between failures.
+//
+// The client drives the state machine with what comes in here; nothing here knows what messages mean.
+
+import { TidegateError } from "../error.js";
+import { decode, encode } from "../wire/codec.js";
+import type { ClientMessage, ErrorBody, ServerMessage } from "../wire/messages.js";
+import type { Codec } from "../wire/value.js";
+import type { Backoff } from "./backoff.js";
+import type { Connect, Transport } from "./transport.js";
+import type { Wakeups } from "./wakeups.js";
+
+/** A connection that was welcome for so long counts as having worked, so that the next wait is a first one. */
+const STABLE_MS = 5_000;
+/** How soon after a wake-up the server has to give a sign of life. */
+const PROOF_MS = 5_000;
+/** The longest time between two looks at the clock. */
+const TICK_MS = 1_000;
+
+/** How a client stands with its server. */
+export type ConnectionStatus =
+  | { readonly state: "connecting" }
+  | { readonly state: "connected" }
+  | { readonly state: "waiting"; readonly error: TidegateError; readonly retryInMs: number }
+  | { readonly state: "closed" };
+
+/** What a connection is made with; times are in milliseconds. */
+export interface ConnectionOptions {
+  readonly url: string;
+  readonly codec: Codec;
+  readonly connect: Connect;
+  readonly token: (() => string | undefined | Promise<string | undefined>) | undefined;
+  readonly connectTimeoutMs: number;
+  readonly pingMs: number;
+  readonly silenceMsMax: number;
+  readonly backoff: Backoff;
+  readonly wakeups: Wakeups;
+}
+
+/** What is told of connections. */
+export interface ConnectionEvents {
+  /** One is open, to be introduced with this token. */
+  opened(token: string | undefined): void;
+  received(message: ServerMessage): void;
+  /** It ended; `send` has no effect until the next is open. */
+  lost(): void;
+  /** Called about every second while welcome, and first at once. */
+  tick(welcomeMs: number): void;
+  status(status: ConnectionStatus): void;
+}
+
+/** See the file's head. */
+export class Connection {
+  readonly #options: ConnectionOptions;
+  readonly #events: ConnectionEvents;
+  readonly #unwake: () => void;
+  readonly #watch: ReturnType<typeof setInterval>;
+  /** Tells attempts apart: what an earlier one still says is passed over. */
+  #attempt = 0;
+  #transport: Transport | undefined;
+  #open = false;
+  #startedAt = 0;
+  #welcomeAt: number | undefined;
+  #heardAt = 0;
+  #pingedAt = 0;
+  /** When a connection in doubt counts as dead. */
+  #proofBy = Infinity;
+  #retry: ReturnType<typeof setTimeout> | undefined;
+  #status: ConnectionStatus = { state: "connecting" };
+
+  constructor(options: ConnectionOptions, events: ConnectionEvents) {
+    this.#options = options;
+    this.#events = events;
+    this.#unwake = options.wakeups(() => this.wake());
+    const every = Math.min(TICK_MS, options.pingMs, options.silenceMsMax / 2, options.connectTimeoutMs);
+    this.#watch = setInterval(() => this.#tick(), every);
+    // A process that has nothing else to do may end.
+    (this.#watch as { unref?: () => void }).unref?.();
+    this.#dial();
+  }
+
+  get status(): ConnectionStatus {
+    return this.#status;
+  }
+
+  /** Sends a message on the open connection. */
+  send(message: ClientMessage): void {
+    if (this.#open) this.#transport!.send(encode(message, this.#options.codec));
+  }
+
+  /** The server has answered `hello`. */
+  welcomed(): void {
+    this.#welcomeAt = Date.now();
+    this.#setStatus({ state: "connected" });
+    this.#events.tick(0);
+  }
+
+  /** Connects at once instead of waiting, or asks a connection that may be dead for a sign of life. */
+  wake(): void {
+    if (this.#retry !== undefined) {
+      clearTimeout(this.#retry);
+      this.#dial();
+    } else if (this.#welcomeAt !== undefined && this.#proofBy === Infinity) {
+      this.#proofBy = Date.now() + PROOF_MS;
+      this.#ping();
+    }
+  }
+
+  /** Gives the connection up and makes another, after a wait of at least `afterMs`. */
+  lose(error: ErrorBody, afterMs = 0): void {
+    if (this.#transport === undefined && !this.#dialling()) return;
+    if (this.#welcomeAt !== undefined && Date.now() - this.#welcomeAt >= STABLE_MS) this.#options.backoff.reset();
+    this.#end();
+    const retryInMs = Math.round(this.#options.backoff.next(afterMs));
+    this.#retry = setTimeout(() => this.#dial(), retryInMs);
+    this.#setStatus({ state: "waiting", error: TidegateError.of(error), retryInMs });
+  }
+
+  /** Ends the connection for good. */
+  close(): void {
+    if (this.#status.state === "closed") return;
+    clearTimeout(this.#retry);
+    clearInterval(this.#watch);
+    this.#unwake();
+    this.#end();
+    this.#setStatus({ state: "closed" });
+  }
+
+  #failed(message: string): void {
+    this.lose({ code: "connection", message });
+  }
+
+  #dialling(): boolean {
+    return this.#retry === undefined && this.#status.state === "connecting";
+  }
+
+  #end(): void {
+    this.#attempt += 1;
+    const open = this.#open;
+    this.#open = false;
+    this.#transport?.close();
+    this.#transport = undefined;
+    this.#welcomeAt = undefined;
+    this.#proofBy = Infinity;
+    if (open) this.#events.lost();
+  }
+
+  #dial(): void {
+    this.#retry = undefined;
+    this.#startedAt = this.#heardAt = Date.now();
+    this.#setStatus({ state: "connecting" });
+    this.#attempt += 1;
+    void this.#connect(this.#attempt);
+  }
+
+  async #connect(attempt: number): Promise<void> {
+    const present = (): boolean => attempt === this.#attempt;
+    try {
+      const token = await this.#options.token?.();
+      if (!present()) return;
+      this.#transport = this.#options.connect(this.#options.url, this.#options.codec, {
+        opened: () => {
+          if (!present()) return;
+          this.#open = true;
+          this.#events.opened(token);
+        },
+        received: (frame) => {
+          if (present()) this.#receive(frame, present);
+        },
+        closed: (reason) => {
+          if (present()) this.#failed(reason);
+        },
+      });
+    } catch (error) {
+      if (present()) this.#failed((error as Error).message);
+    }
+  }
+
+  #receive(frame: unknown, present: () => boolean): void {
+    this.#heardAt = Date.now();
+    this.#proofBy = Infinity;
+    let messages: ServerMessage[];
+    try {
+      messages = decode(frame, this.#options.codec);
+    } catch (error) {
+      this.lose({ code: "bad_message", message: `a frame that cannot be decoded: ${(error as Error).message}` });
+      return;
+    }
+    for (const message of messages) if (present()) this.#events.received(message);
+  }
+
+  #tick(): void {
+    if (this.#retry !== undefined) return;
+    const now = Date.now();
+    const { connectTimeoutMs, silenceMsMax, pingMs } = this.#options;
+    if (this.#welcomeAt === undefined) {
+      if (now - this.#startedAt >= connectTimeoutMs) this.#failed("no answer in time");
+      return;
+    }
+    if (now - this.#heardAt >= silenceMsMax || now >= this.#proofBy) {
+      this.#failed("the server has fallen silent");
+      return;
+    }
+    if (now - this.#heardAt >= pingMs && now - this.#pingedAt >= pingMs) this.#ping();
+    this.#events.tick(now - this.#welcomeAt);
+  }
+
+  #ping(): void {
+    this.#pingedAt = Date.now();
+    this.send({ ping: { t: this.#pingedAt } });
+  }
+
+  #setStatus(status: ConnectionStatus): void {
+    this.#status = status;
+    this.#events.status(status);
+  }
+}

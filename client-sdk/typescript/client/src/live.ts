@@ -1,0 +1,126 @@
+// One query kept live for everybody who asks for it: its state as readers see it, and who is told of changes.
+
+import type { Backoff } from "./connection/backoff.js";
+import type { TidegateError } from "./error.js";
+import type { Query } from "./query/query.js";
+import type { KeptQuery } from "./storage/storage.js";
+import type { Content, Subscription } from "./state/subscription.js";
+import { changeList, type Change, type RootChanges } from "./state/tree.js";
+
+/**
+ * How much a view knows: nothing yet; some rows, from earlier or from other views, or with pending mutations whose
+ * effect cannot be known here; the whole result at the client's commit version; or that the query has failed.
+ */
+export type ViewStatus = "connecting" | "partial" | "complete" | "error";
+
+/** What a view shows. The same object until something changes. */
+export interface ViewState<Row> {
+  /** In the query's order. Whatever does not change from one state to the next is the same object. */
+  readonly rows: readonly Row[];
+  readonly status: ViewStatus;
+  /** Why the query has failed, else null. It is asked again when that may help. */
+  readonly error: TidegateError | null;
+}
+
+/** One step from a state to the next. */
+export interface Update<Row> extends ViewState<Row> {
+  /** The commit version that everything the client shows stands at, but for pending mutations. */
+  readonly cv: number;
+  /** What happened to which row: removed rows first. */
+  readonly changes: readonly Change<Row>[];
+}
+
+/** Told of updates. */
+export type Listener<Row> = (update: Update<Row>) => void;
+
+const NO_ROWS: readonly never[] = Object.freeze([]);
+
+/** See the file's head. */
+export class LiveQuery {
+  readonly listeners = new Set<Listener<any>>();
+  /** Views that are open. */
+  users = 0;
+  /** Ends the query a while after its last view has closed. */
+  linger: ReturnType<typeof setTimeout> | undefined;
+  /** Asks again after a failure. */
+  retry: ReturnType<typeof setTimeout> | undefined;
+  #state: ViewState<any> = { rows: NO_ROWS, status: "connecting", error: null };
+  /** The version of the result that the state shows. */
+  #version: object | undefined;
+  #subscription: Subscription;
+  /** Whether `rows` is of an earlier subscription. */
+  #replaces = false;
+
+  constructor(
+    readonly query: Query<any>,
+    subscription: Subscription,
+    /** The waits before it is asked again. */
+    readonly backoff: Backoff,
+  ) {
+    this.#subscription = subscription;
+  }
+
+  get subscription(): Subscription {
+    return this.#subscription;
+  }
+
+  /** Asked again: what is shown stays until the new subscription's first release. */
+  set subscription(subscription: Subscription) {
+    this.#subscription = subscription;
+    this.#replaces = true;
+  }
+
+  /** What readers see. A list is made only when somebody asks for it, so that one that nobody reads costs nothing. */
+  get state(): ViewState<any> {
+    this.#bringUpToDate();
+    return this.#state;
+  }
+
+  /** Somewhere something was released; what to tell, if anything. */
+  refresh(cv: number, changes: RootChanges | undefined): Update<any> | undefined {
+    if (this.listeners.size === 0) return undefined;
+    const { rows } = this.#state;
+    const replaces = this.#replaces;
+    if (!this.#bringUpToDate()) return undefined;
+    const list = replaces ? replacement(rows, this.#state.rows) : changeList(changes ?? new Map());
+    return { ...this.#state, cv, changes: list };
+  }
+
+  /** Whether that changed the state. */
+  #bringUpToDate(): boolean {
+    const { tree, complete, uncertain } = this.#subscription;
+    if (!tree) return false;
+    const status = complete && !uncertain ? "complete" : "partial";
+    if (tree.version === this.#version && status === this.#state.status) return false;
+    this.#version = tree.version;
+    this.#replaces = false;
+    if (complete) this.backoff.reset();
+    // What changed need not show.
+    if (tree.list === this.#state.rows && status === this.#state.status) return false;
+    this.#state = { rows: tree.list, status, error: null };
+    return true;
+  }
+
+  /** What a storage can keep, at commit version `cv`; undefined before the result is there. */
+  kept(cv: number): KeptQuery | undefined {
+    const { tree, complete } = this.#subscription;
+    if (!tree || !complete) return undefined;
+    const content = (): Content => this.#subscription.content()!;
+    return { key: this.query.key, resume: this.#subscription.resumeAt(cv), version: tree.version, content };
+  }
+
+  /** The query has failed; what was shown stays to be seen. */
+  fail(cv: number, error: TidegateError): Update<any> {
+    this.#state = { rows: this.state.rows, status: "error", error };
+    // The subscription has ended: nothing of it is looked at any more.
+    this.#subscription.tree = undefined;
+    return { ...this.#state, cv, changes: [] };
+  }
+}
+
+function replacement(before: readonly object[], after: readonly object[]): Change<any>[] {
+  return [
+    ...before.map((row) => ({ op: "remove" as const, row })),
+    ...after.map((row) => ({ op: "add" as const, row })),
+  ];
+}

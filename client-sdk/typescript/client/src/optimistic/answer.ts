@@ -1,0 +1,69 @@
+// Answers a new query at once from rows that are held for others, until the server's result comes.
+
+import type { LocalQuery, QueryAst } from "../query/ast.js";
+import { shapeOf, type ShowsBigint } from "../state/shape.js";
+import { ResultTree, type Overlay } from "../state/tree.js";
+import type { MapKey } from "../wire/compare.js";
+import type { Layout, OrderTerm, PlaceLayout, TableLayout } from "../wire/messages.js";
+import type { Scope } from "./evaluate.js";
+import type { HeldRows } from "./held.js";
+import { wholeRow } from "./overlay.js";
+import { layOver, localPlaces, passes } from "./places.js";
+
+/** The result as far as held rows tell; undefined when they tell nothing, or the query computes values. */
+export function answer(local: LocalQuery, args: Scope["args"], showsBigint: ShowsBigint, held: HeldRows): ResultTree | undefined {
+  const places = localPlaces(local.ast);
+  const layout = layoutOf(local);
+  if (!layout || places.some(({ aggregated }) => aggregated)) return undefined;
+  const shape = shapeOf(layout, showsBigint);
+  const overlay: Overlay = layout.tables.map(() => new Map());
+  const parents = places.map(() => new Set<MapKey>());
+  places.forEach((place, at) => {
+    const placeShape = shape.places[at]!;
+    const { table, parent } = placeShape.layout;
+    for (const [key, known] of held.rows(placeShape.table.name)) {
+      const row = wholeRow(placeShape.table, known);
+      if (!row) continue;
+      const group = placeShape.groupOf(row);
+      if (parent !== null && (group === undefined || !parents[at]!.has(group))) continue;
+      if (passes(place, placeShape, local, args, (column) => known.get(column) ?? null) !== true) continue;
+      overlay[table]!.set(key, { key, row, places: (overlay[table]!.get(key)?.places ?? 0) | (1 << at) });
+      for (const child of placeShape.children) {
+        const own = child.groupOf(row);
+        if (own !== undefined) parents[child.place]!.add(own);
+      }
+    }
+  });
+  if (overlay.every((rows) => rows.size === 0)) return undefined;
+  const tree = new ResultTree(shape);
+  layOver(tree, overlay, places, new Map());
+  tree.settle();
+  return tree;
+}
+
+/** The layout that a query has; undefined when a table's schema is not known or it names no column of it. */
+function layoutOf(local: LocalQuery): Layout | undefined {
+  const tables: TableLayout[] = [];
+  const places: PlaceLayout[] = [];
+  const tableOf = (name: string): number => {
+    const found = tables.findIndex((table) => table.name === name);
+    const schema = local.tables.get(name);
+    if (found >= 0 || !schema) return found;
+    const names = Object.keys(schema.columns);
+    const columns = names.map((column) => ({ name: column, type: schema.columns[column]!.type }));
+    return tables.push({ name, columns, key: schema.key.map((column) => names.indexOf(column)) }) - 1;
+  };
+  const add = (ast: QueryAst, parent: number | null, as: string | null, on: readonly (readonly [string, string])[], one: boolean): boolean => {
+    const table = tableOf(ast.table);
+    if (table < 0) return false;
+    const column = (index: number, name: string): number => tables[index]!.columns.findIndex((other) => other.name === name);
+    const order = (ast.order_by ?? []).map(([name, direction = "asc", nulls = direction === "asc" ? "nulls last" : "nulls first"]): OrderTerm =>
+      [column(table, name), direction, nulls]);
+    const shown = ast.select?.map((name) => column(table, name)) ?? tables[table]!.columns.map((_, index) => index);
+    const pairs = parent === null ? [] : on.map(([p, c]) => [column(places[parent]!.table, p), column(table, c)] as const);
+    if ([...order.map(([index]) => index), ...shown, ...pairs.flat()].includes(-1)) return false;
+    const at = places.push({ parent, as, table, columns: shown, on: pairs, order, one }) - 1;
+    return (ast.related ?? []).every((child) => add(child.query, at, child.as, child.on, child.one ?? false));
+  };
+  return add(local.ast, null, null, [], false) ? { tables, places } : undefined;
+}

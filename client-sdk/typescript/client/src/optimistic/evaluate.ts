@@ -1,0 +1,181 @@
+// Conditions over rows that are held, in three-valued logic, with a fourth value for what cannot be known here.
+
+import { comparatorOf, comparatorOfTypes } from "../wire/compare.js";
+import { int8Of, type ColumnType, type Value } from "../wire/value.js";
+import type { Expression } from "../query/ast.js";
+
+/** What cannot be known here. */
+export const UNKNOWN = Symbol("unknown");
+/** A value, or what cannot be known. */
+export type Known = Value | typeof UNKNOWN;
+
+/** What an expression may speak of. */
+export interface Scope {
+  /** A column's type; undefined when there is no such column. */
+  type(column: string): ColumnType | undefined;
+  /** A column's value. */
+  value(column: string): Known;
+  /** The parameters' values. */
+  readonly args: { readonly [name: string]: unknown } | undefined;
+}
+
+/** An operand; a literal has the type of what it meets. */
+interface Operand {
+  readonly type: ColumnType | undefined;
+  readonly value: unknown;
+}
+
+const CANONICAL: Partial<Record<ColumnType, RegExp>> = {
+  timestamptz: /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{0,5}[1-9])?Z$/,
+  date: /^\d{4}-\d\d-\d\d$/,
+  uuid: /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/,
+  numeric: /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$|^NaN$|^-?Infinity$/i,
+  bytea: /^[A-Za-z0-9+/]*={0,2}$/,
+};
+
+/** A value as it is given in conditions and mutations, in the one form in which values are held. */
+export function canonical(value: unknown, type: ColumnType): Known {
+  if (value === null || value === undefined) return null;
+  if (type === "json") return value as Value;
+  if (type === "int8" || type === "float8") {
+    const number = typeof value === "string" ? Number(value) : value;
+    if (typeof number === "bigint") return type === "int8" ? int8Of(number) : Number(number);
+    return typeof number === "number" ? number : UNKNOWN;
+  }
+  if (type === "bool") return typeof value === "boolean" ? value : UNKNOWN;
+  const text = type === "numeric" ? String(value) : value;
+  return typeof text === "string" && (CANONICAL[type]?.test(text) ?? true) ? text : UNKNOWN;
+}
+
+/** The value of a condition: true, false, null for SQL's unknown, or [`UNKNOWN`]. */
+export function condition(expression: Expression, scope: Scope): boolean | null | typeof UNKNOWN {
+  if (typeof expression === "boolean" || expression === null) return expression;
+  if (typeof expression !== "object" || Array.isArray(expression)) return UNKNOWN;
+  if ("op" in expression) return operation(expression.op as string, expression.args as Expression[], scope);
+  if (!("col" in expression) && !("param" in expression)) return UNKNOWN;
+  const { value } = operand(expression, scope);
+  return typeof value === "boolean" || value === null ? value : UNKNOWN;
+}
+
+/** The columns that an expression speaks of; with `exists`, those that tie it to the row. */
+export function columnsOf(expression: Expression | undefined, found: Set<string> = new Set()): Set<string> {
+  if (typeof expression !== "object" || expression === null || Array.isArray(expression)) return found;
+  if ("col" in expression) found.add(expression.col as string);
+  if ("op" in expression) for (const arg of expression.args as Expression[]) columnsOf(arg, found);
+  if ("exists" in expression) for (const [own] of (expression.exists as { on: [string, string][] }).on) found.add(own);
+  return found;
+}
+
+const COMPARISONS: Record<string, (sign: number) => boolean> = {
+  "=": (sign) => sign === 0,
+  "<>": (sign) => sign !== 0,
+  "!=": (sign) => sign !== 0,
+  "<": (sign) => sign < 0,
+  "<=": (sign) => sign <= 0,
+  ">": (sign) => sign > 0,
+  ">=": (sign) => sign >= 0,
+};
+
+type Truth = ReturnType<typeof condition>;
+
+function operation(op: string, args: readonly Expression[], scope: Scope): Truth {
+  const name = op.toLowerCase();
+  const is = COMPARISONS[name];
+  const operands = (): Operand[] => args.map((arg) => operand(arg, scope));
+  if (is) {
+    const [left, right] = operands();
+    return compared(left!, right!, is);
+  }
+  switch (name) {
+    case "and":
+      return conjunction(args, scope, false);
+    case "or":
+      return conjunction(args, scope, true);
+    case "not":
+      return negated(condition(args[0]!, scope));
+    case "between": {
+      const [value, low, high] = operands();
+      return all([compared(value!, low!, COMPARISONS[">="]!), compared(value!, high!, COMPARISONS["<="]!)], false);
+    }
+    case "in": {
+      const [value, ...members] = operands();
+      const list = members.length === 1 && Array.isArray(members[0]!.value) ? members[0]!.value : undefined;
+      const each = list ? list.map((member) => ({ type: undefined, value: member as unknown })) : members;
+      return all(each.map((member) => compared(value!, member, COMPARISONS["="]!)), true);
+    }
+    case "is null":
+    case "is not null": {
+      const { value } = operand(args[0]!, scope);
+      return value === UNKNOWN ? UNKNOWN : (value === null) === (name === "is null");
+    }
+    case "is distinct from":
+    case "is not distinct from": {
+      const [left, right] = operands();
+      if (left!.value === UNKNOWN || right!.value === UNKNOWN) return UNKNOWN;
+      const nulls = Number(left!.value === null) + Number(right!.value === null);
+      const distinct = nulls > 0 ? nulls === 1 : compared(left!, right!, COMPARISONS["<>"]!);
+      return name === "is distinct from" ? distinct : negated(distinct);
+    }
+    case "like":
+    case "ilike": {
+      const [value, pattern] = operands();
+      if (value!.value === null || pattern!.value === null) return null;
+      if (typeof value!.value !== "string" || typeof pattern!.value !== "string") return UNKNOWN;
+      return matches(value!.value, pattern!.value, name === "ilike");
+    }
+    default:
+      return UNKNOWN;
+  }
+}
+
+function operand(expression: Expression, scope: Scope): Operand {
+  if (typeof expression !== "object" || expression === null) return { type: undefined, value: expression };
+  if ("col" in expression) {
+    const column = expression.col as string;
+    return { type: scope.type(column), value: scope.value(column) };
+  }
+  if ("param" in expression) {
+    const name = expression.param as string;
+    // Claims of the token are known to the server alone.
+    return { type: undefined, value: scope.args && Object.hasOwn(scope.args, name) ? scope.args[name] : UNKNOWN };
+  }
+  if ("op" in expression) {
+    const value = operation(expression.op as string, expression.args as Expression[], scope);
+    return { type: value === UNKNOWN ? undefined : "bool", value };
+  }
+  return { type: undefined, value: UNKNOWN };
+}
+
+function compared(left: Operand, right: Operand, is: (sign: number) => boolean): Truth {
+  const type = left.type ?? right.type;
+  if (left.value === UNKNOWN || right.value === UNKNOWN || type === undefined) return UNKNOWN;
+  const a = typed(left, type);
+  const b = typed(right, type);
+  if (a === null || b === null) return null;
+  const compare = left.type && right.type ? comparatorOfTypes(left.type, right.type) : comparatorOf(type);
+  return a === UNKNOWN || b === UNKNOWN || !compare ? UNKNOWN : is((compare as (a: Value, b: Value) => number)(a, b));
+}
+
+const typed = ({ type, value }: Operand, met: ColumnType): Known => (type ? (value as Value) : canonical(value, met));
+
+/** `or` is the conjunction in which true decides. */
+function conjunction(args: readonly Expression[], scope: Scope, decides: boolean): Truth {
+  return all(args.map((arg) => condition(arg, scope)), decides);
+}
+
+function all(truths: readonly Truth[], decides: boolean): Truth {
+  if (truths.includes(decides)) return decides;
+  if (truths.includes(UNKNOWN)) return UNKNOWN;
+  return truths.includes(null) ? null : !decides;
+}
+
+const negated = (truth: Truth): Truth => (typeof truth === "boolean" ? !truth : truth);
+
+function matches(value: string, pattern: string, folded: boolean): boolean {
+  let source = "";
+  for (const [part] of pattern.matchAll(/\\[^]|[^]/gu)) {
+    const literal = part.length > 1 && part[0] === "\\" ? part.slice(1) : part;
+    source += part === "%" ? "[^]*" : part === "_" ? "[^]" : literal.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&");
+  }
+  return new RegExp(`^${source}$`, folded ? "iu" : "u").test(value);
+}

@@ -1,0 +1,125 @@
+// Mutations as an application makes them: runs mutators, keeps what they did until it is settled, and tells how it ended.
+
+import { TidegateError } from "../error.js";
+import type { Effect } from "../state/effect.js";
+import type { Mutation } from "../state/mutations.js";
+import type { State } from "../state/state.js";
+import type { Storage } from "../storage/storage.js";
+import type { ClientMessage, ErrorBody } from "../wire/messages.js";
+import type { Poster } from "./poster.js";
+import { Transaction, type Lookup, type MutationHandle, type Mutators } from "./transaction.js";
+
+/** What a queue works with. */
+export interface QueueOptions {
+  readonly state: State;
+  readonly mutators: Mutators;
+  readonly lookup: Lookup;
+  readonly mutationsMax: number;
+  readonly storage: Storage | undefined;
+  readonly poster: Poster | undefined;
+  /** Sends a message on the present connection. */
+  readonly send: (message: ClientMessage) => void;
+  /** Carries the state machine's effects out. */
+  readonly carryOut: (effects: readonly Effect[]) => void;
+  readonly refused: (error: TidegateError, mutation: Mutation) => void;
+  readonly failed: (error: Error) => void;
+}
+
+interface Waiter {
+  readonly resolve: () => void;
+  readonly reject: (error: TidegateError) => void;
+}
+
+/** See the file's head. */
+export class MutationQueue {
+  readonly #options: QueueOptions;
+  readonly #waiters = new Map<string, Waiter>();
+  /** Mutations that this process is to tell of: its own, and those that it found when it began. */
+  readonly #told = new Map<string, Mutation>();
+  readonly #process = `${Date.now().toString(36)}-${Math.random().toString(36).slice(2)}`;
+  #made = 0;
+
+  constructor(options: QueueOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Runs a mutator, shows what it does and sends it when that is possible.
+   *
+   * @throws {TidegateError} `queue_full`, when too many wait already; `no_mutator`, when there is none of that name.
+   */
+  mutate(name: string, args: unknown): MutationHandle {
+    const { state, mutators, lookup, mutationsMax, storage } = this.#options;
+    const mutator = Object.hasOwn(mutators, name) ? mutators[name] : undefined;
+    if (!mutator) throw new TidegateError("no_mutator", `there is no mutator ${name}`);
+    if (state.mutations.length >= mutationsMax) {
+      throw new TidegateError("queue_full", `${mutationsMax} mutations wait for their confirmation already; try again later`);
+    }
+    const tx = new Transaction(lookup);
+    mutator(tx, args);
+    this.#made += 1;
+    const mutation: Mutation = { ticket: `${this.#process}-${this.#made}`, name, args, ops: tx.ops };
+    const confirmed = new Promise<void>((resolve, reject) => this.#waiters.set(mutation.ticket, { resolve, reject }));
+    // Nobody has to listen; `onRefused` tells of refusals too.
+    confirmed.catch(() => {});
+    this.#told.set(mutation.ticket, mutation);
+    storage?.addMutation(mutation).catch(this.#options.failed);
+    this.#options.carryOut(state.mutate([mutation]));
+    return { confirmed };
+  }
+
+  /** Mutations that were found in a storage. */
+  found(mutations: readonly Mutation[]): void {
+    for (const mutation of mutations) this.#told.set(mutation.ticket, mutation);
+  }
+
+  /** Notes the ids of mutations, then sends them. */
+  async write({ mutations, pushes }: Effect & { kind: "write" }): Promise<void> {
+    const { storage, send, poster, state } = this.#options;
+    try {
+      if (storage) await storage.number(mutations.map(({ ticket, id }) => [ticket, id]));
+    } catch (error) {
+      this.#options.failed(error as Error);
+    }
+    if (pushes) {
+      send({ push: { mutations: mutations.map(({ id, ops }) => ({ id, ops })), json_cells: true } });
+    } else {
+      poster?.add(mutations.map(({ id, name, args }) => ({ clientId: state.clientId!, id, name, args })));
+    }
+  }
+
+  /** A mutation is in the released state. */
+  confirmed(ticket: string): void {
+    this.#told.delete(ticket);
+    this.#waiters.get(ticket)?.resolve();
+    this.#waiters.delete(ticket);
+  }
+
+  /** A mutation was refused. */
+  refused(ticket: string, error: ErrorBody): void {
+    const mutation = this.#told.get(ticket);
+    this.#told.delete(ticket);
+    const told = TidegateError.of(error);
+    this.#waiters.get(ticket)?.reject(told);
+    this.#waiters.delete(ticket);
+    if (mutation) this.#options.refused(told, mutation);
+  }
+
+  /** A mutation has left the queue. */
+  settled({ ticket, id, writer }: Effect & { kind: "settled" }): void {
+    const { storage } = this.#options;
+    if (!storage || !writer) return;
+    // Also for those who missed the answer.
+    storage.answered(id, null);
+    storage.settle(ticket).catch(this.#options.failed);
+  }
+
+  /** Ends it: whoever waits is told. */
+  close(): void {
+    this.#options.poster?.close();
+    for (const { reject } of this.#waiters.values()) {
+      reject(new TidegateError("closed", "the client was closed before the mutation was confirmed"));
+    }
+    this.#waiters.clear();
+  }
+}

@@ -1,0 +1,59 @@
+// What a mutator is given: it reads rows that are held and says what to do to rows.
+
+import type { RowOp } from "../wire/messages.js";
+import type { KeyOf, NewRow, NewValues, RowOf, Table } from "../query/schema.js";
+
+/** Looks a row up among those that are held, pending mutations included; undefined when it is not. */
+export type Lookup = (table: Table, key: object) => object | undefined;
+
+/** See the file's head. */
+export class Transaction {
+  readonly #ops: RowOp[] = [];
+
+  /** Called by the client. */
+  constructor(readonly lookup: Lookup) {}
+
+  /** What was done so far. */
+  get ops(): readonly RowOp[] {
+    return this.#ops;
+  }
+
+  /** A row as it stands before this mutation, when a view holds all its columns; else undefined. */
+  get<T extends Table>(table: T, key: KeyOf<T>): RowOf<T> | undefined {
+    return this.lookup(table, key) as RowOf<T> | undefined;
+  }
+
+  /** Adds a row; columns that are left out hold the default that the schema says. */
+  insert<T extends Table>(table: T, row: NewRow<T>): void {
+    const defaults = Object.entries(table.columns).map(([name, { defaultValue }]) => [name, defaultValue]);
+    const whole = Object.fromEntries([...defaults, ...Object.entries(row)].filter(([, value]) => value !== undefined));
+    this.#ops.push({ insert: table.name, row: whole });
+  }
+
+  /** Changes columns of a row. */
+  update<T extends Table>(table: T, key: KeyOf<T>, set: NewValues<T>): void {
+    this.#ops.push({ update: table.name, key, set });
+  }
+
+  /** Takes a row away. */
+  delete<T extends Table>(table: T, key: KeyOf<T>): void {
+    this.#ops.push({ delete: table.name, key });
+  }
+}
+
+/** Named mutations: each says what its arguments do to rows. */
+export type Mutators = { readonly [name: string]: (tx: Transaction, args: any) => void };
+
+/** A mutation under way. */
+export interface MutationHandle {
+  /**
+   * Resolves when the mutation is part of the released state; rejects with the reason when it is refused, and with
+   * `closed` when the client is closed before. A mutation that a reload outlives is told of by `onRefused` alone.
+   */
+  readonly confirmed: Promise<void>;
+}
+
+/** Mutations by name. */
+export type Mutate<M extends Mutators> = {
+  readonly [N in keyof M]: Parameters<M[N]> extends [unknown, infer Args] ? (args: Args) => MutationHandle : () => MutationHandle;
+};

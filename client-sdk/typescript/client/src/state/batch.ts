@@ -1,0 +1,93 @@
+// Batches with their cells read by the layout, and their fold into one net change for each row.
+
+import { mapKey, type MapKey } from "../wire/compare.js";
+import type { Op } from "../wire/messages.js";
+import { readCell, type Codec } from "../wire/value.js";
+import type { Entry } from "./group.js";
+import type { Row, Shape } from "./shape.js";
+import type { NetChange, ResultTree } from "./tree.js";
+import { malformed, Violation } from "./violation.js";
+
+/** A batch that waits for its release. */
+export interface WaitingBatch {
+  readonly cv: number;
+  readonly ops: readonly RowStep[];
+}
+
+/** One operation with its row; `entry` is undefined for a remove. */
+export interface RowStep {
+  readonly kind: "+" | "~" | "-";
+  readonly table: number;
+  readonly key: MapKey;
+  readonly entry: Entry | undefined;
+}
+
+/**
+ * Reads an operation by the layout.
+ *
+ * @throws {Violation} with what does not fit the layout.
+ */
+export function readOp(op: Op, shape: Shape, codec: Codec): RowStep {
+  const [kind, table] = op;
+  const layout = shape.layout.tables[table];
+  if (!layout) throw malformed(`an operation on table ${table}`);
+  const read = (cells: unknown, columns: readonly number[]): Row => {
+    if (!Array.isArray(cells) || cells.length !== columns.length) throw malformed(`wrong cells for a row of ${layout.name}`);
+    return columns.map((column, index) => {
+      const { name, type } = layout.columns[column]!;
+      try {
+        return readCell(cells[index], type, codec);
+      } catch (error) {
+        throw malformed(`${layout.name}.${name}: ${(error as Error).message}`);
+      }
+    });
+  };
+  if (kind === "-") return { kind, table, key: mapKey(read(op[2], layout.key)), entry: undefined };
+  if (kind !== "+" && kind !== "~") throw malformed(`an operation ${String(kind)}`);
+  const places = op[2];
+  if (!(places > 0 && places < 2 ** 32) || places & ~shape.allowed[table]!) {
+    throw malformed(`a row of ${layout.name} at places ${places}`);
+  }
+  const row = read(op[3], layout.columns.map((_, column) => column));
+  const key = mapKey(layout.key.map((column) => row[column]!));
+  return { kind, table, key, entry: { key, row, places } };
+}
+
+/** The net changes of a release's batches, each row once. */
+export class Fold {
+  readonly #net: Map<MapKey, NetChange>[];
+
+  constructor(
+    readonly sub: number,
+    shape: Shape,
+  ) {
+    this.#net = shape.layout.tables.map(() => new Map());
+  }
+
+  /**
+   * Adds a batch; `base` is what the first one follows on, undefined for a snapshot.
+   *
+   * @throws {Violation} when an operation does not fit what is held.
+   */
+  add(batch: WaitingBatch, base: ResultTree | undefined): void {
+    for (const { kind, table, key, entry } of batch.ops) {
+      const folded = this.#net[table]!.get(key);
+      const held = folded ? folded.new !== undefined : base?.released(table, key) !== undefined;
+      if (held === (kind === "+")) {
+        const what = `${kind} of a row of table ${table} that is ${held ? "held" : "not held"}`;
+        throw new Violation("view_equals_fresh_query", `subscription ${this.sub}: ${what}`);
+      }
+      this.#net[table]!.set(key, { table, key, new: entry });
+    }
+  }
+
+  /** The changes; with a tree, those that lead from it to exactly what was added. */
+  net(replaced?: ResultTree): NetChange[] {
+    const net = this.#net.flatMap((rows) => [...rows.values()]);
+    if (!replaced) return net;
+    this.#net.forEach((rows, table) => {
+      for (const { key } of replaced.releasedRows(table)) if (!rows.has(key)) net.push({ table, key, new: undefined });
+    });
+    return net;
+  }
+}

@@ -1,0 +1,162 @@
+// The queue of mutations that are not both answered and visible yet.
+//
+// Ids are gapless per client id across connections and processes, so none is given before the server's own count, the
+// subscription 0, was seen. Every connection sends again from the first mutation in the queue; whoever applied one
+// already acknowledges it without effect. Of several tabs with one queue, only the writer numbers and sends.
+
+import type { ErrorBody, RowOp } from "../wire/messages.js";
+import type { Effect } from "./effect.js";
+
+/** Most mutations gathered in one `push` when they are sent again. */
+const MUTATIONS_PER_PUSH = 100;
+
+/** A mutation in the queue. */
+export interface Mutation {
+  /** Names it in this package, before it has an id and after. */
+  readonly ticket: string;
+  /** The mutator and its arguments. */
+  readonly name: string;
+  readonly args: unknown;
+  /** What it does to rows. */
+  readonly ops: readonly RowOp[];
+  /** Its id for the server, once it has one. */
+  id?: number | undefined;
+}
+
+interface Pending extends Mutation {
+  answer?: "applied" | "refused";
+}
+
+/** See the file's head. */
+export class Mutations {
+  #queue: Pending[] = [];
+  /** The last id that was given, by this process or before it; undefined before the server's count was seen. */
+  #lastId: number | undefined;
+  /** The last id that is in the released state. */
+  #confirmed = 0;
+  /** Whether this connection has shown the server's count, so that mutations may be sent. */
+  #ready = false;
+  #writes = true;
+
+  /** `pushes`: mutations travel as row operations over the socket, rather than by the application's own request. */
+  constructor(readonly pushes: boolean) {}
+
+  /** Whether this process numbers and sends the queue. */
+  get writes(): boolean {
+    return this.#writes;
+  }
+
+  /** How many wait. */
+  get length(): number {
+    return this.#queue.length;
+  }
+
+  /** The row operations of all that are not refused, in order. */
+  *pendingOps(): Iterable<RowOp> {
+    for (const pending of this.#queue) if (pending.answer !== "refused") yield* pending.ops;
+  }
+
+  /** Queues mutations that are not there yet, and sends them when the connection is ready. */
+  add(mutations: readonly Mutation[], effects: Effect[]): void {
+    const known = new Set(this.#queue.map(({ ticket }) => ticket));
+    const added = mutations.filter(({ ticket }) => !known.has(ticket));
+    this.#queue.push(...added.map((mutation) => ({ ...mutation })));
+    this.#send(this.#queue.length - added.length, effects);
+  }
+
+  /** Whether this process numbers and sends the queue. */
+  setWriter(writes: boolean, effects: Effect[]): void {
+    if (this.#writes === writes) return;
+    this.#writes = writes;
+    this.#send(0, effects);
+  }
+
+  /** Another tab has given a mutation its id. */
+  numbered(ticket: string, id: number, effects: Effect[]): void {
+    const pending = this.#queue.find((other) => other.ticket === ticket);
+    if (pending) pending.id ??= id;
+    this.#lastId = Math.max(this.#lastId ?? 0, id);
+    this.#settle(effects);
+  }
+
+  /** The connection ended. */
+  disconnect(): void {
+    this.#ready = false;
+  }
+
+  /**
+   * The server's count on this connection: its last id of this client, released or not. Undefined when the server
+   * cannot tell, so that what is sent shows why.
+   */
+  counted(count: number | undefined, effects: Effect[]): void {
+    if (this.#ready) return;
+    this.#ready = true;
+    const last = count ?? this.#lastId ?? 0;
+    const first = this.#queue.find(({ id }) => id !== undefined)?.id;
+    if (first !== undefined && last + 1 < first) {
+      // The server has lost what it once confirmed (another database, or one restored): the queue starts over from
+      // its count, or nothing would ever be taken again.
+      this.#queue = this.#queue.filter(({ answer }) => answer !== "refused");
+      for (const pending of this.#queue) {
+        pending.id = undefined;
+        delete pending.answer;
+      }
+      this.#confirmed = last;
+      this.#lastId = last;
+    } else {
+      // Ids given before the connection was lost stand; without any, the server's count goes on.
+      const given = Math.max(...this.#queue.map(({ id }) => id ?? 0), first === undefined ? 0 : (this.#lastId ?? 0));
+      this.#lastId = Math.max(given, last);
+      this.#confirmed = Math.min(this.#confirmed, last);
+    }
+    this.#send(0, effects);
+  }
+
+  /** A mutation was answered; `error` says why it was refused. */
+  answered(id: number, error: ErrorBody | null, effects: Effect[]): void {
+    const pending = this.#queue.find((other) => other.id === id);
+    if (!pending) return;
+    if (!error) {
+      pending.answer ??= "applied";
+    } else {
+      if (pending.answer !== "refused") effects.push({ kind: "refused", ticket: pending.ticket, error });
+      pending.answer = "refused";
+      // Nothing counts ids there, so nothing would ever take it out.
+      if (error.code === "read_only") this.#remove(pending, effects);
+    }
+    this.#settle(effects);
+  }
+
+  /** The released state has reached the server's count. */
+  released(count: number, effects: Effect[]): void {
+    this.#confirmed = count;
+    this.#settle(effects);
+  }
+
+  /** Takes out what is answered and visible. */
+  #settle(effects: Effect[]): void {
+    for (const pending of [...this.#queue]) {
+      if (pending.id === undefined || pending.id > this.#confirmed || !pending.answer) continue;
+      if (pending.answer === "applied") effects.push({ kind: "confirmed", ticket: pending.ticket });
+      this.#remove(pending, effects);
+    }
+  }
+
+  #remove(pending: Pending, effects: Effect[]): void {
+    this.#queue = this.#queue.filter((other) => other !== pending);
+    effects.push({ kind: "settled", ticket: pending.ticket, id: pending.id!, writer: this.#writes });
+  }
+
+  #send(from: number, effects: Effect[]): void {
+    if (!this.#ready || !this.#writes || from >= this.#queue.length) return;
+    const due = this.#queue.slice(from);
+    for (const pending of due) {
+      pending.id ??= (this.#lastId ?? 0) + 1;
+      this.#lastId = Math.max(this.#lastId ?? 0, pending.id);
+    }
+    for (let start = 0; start < due.length; start += MUTATIONS_PER_PUSH) {
+      const mutations = due.slice(start, start + MUTATIONS_PER_PUSH).map((pending) => ({ ...pending, id: pending.id! }));
+      effects.push({ kind: "write", mutations, pushes: this.pushes });
+    }
+  }
+}

@@ -1,0 +1,325 @@
+// The client's state machine: messages and calls in, effects out. No I/O and no clock; the connection drives it, and
+// tests do.
+//
+// It guarantees `commit_is_atomic_for_a_client`: batches wait until `progress` covers them, then all subscriptions take
+// their part in one step. A subscription that shows a result but has to catch up first, after a reconnect or in a new
+// epoch, holds the step back until it can take part, so that everything shown stays at one commit. Pending mutations
+// are laid over the result of each step anew.
+
+import type { Batch, ClientMessage, ErrorBody, QuerySource, ServerMessage, Subscribed } from "../wire/messages.js";
+import type { LocalQuery } from "../query/ast.js";
+import type { Codec } from "../wire/value.js";
+import type { Effect } from "./effect.js";
+import { Mutations, type Mutation } from "./mutations.js";
+import type { ShowsBigint } from "./shape.js";
+import { Subscription, type Held, type Prepared } from "./subscription.js";
+import type { RootChanges } from "./tree.js";
+import { Violation } from "./violation.js";
+
+/** The subscription that the server announces by itself: the client's own row of the mutations table. */
+const OWN = 0;
+/** The place of `last_mutation_id` in that row. */
+const COUNT = 1;
+/** Refusals of the moment: the connection is made anew. */
+const PASSING = new Set(["not_ready", "shutting_down", "slow_client"]);
+/** Refusals after which asking again may succeed. */
+const RETRIED = new Set(["too_many_subscriptions", "internal"]);
+
+/** What a state machine is made with. */
+export interface StateOptions {
+  /** Most operations that may wait for their release. */
+  readonly waitingOpsMax: number;
+  /** Whether mutations travel over the socket, rather than by the application's own request. */
+  readonly pushes: boolean;
+  /** Lays pending mutations over the subscriptions' results; tells which changed and how. */
+  readonly overlay?: (subscriptions: Iterable<Subscription>, mutations: Mutations, changed: ChangesOf) => void;
+}
+
+/** The changes of a subscription's root rows in the step at hand, to be added to. */
+export type ChangesOf = (sub: number) => RootChanges;
+
+/** See the file's head. */
+export class State {
+  readonly #options: StateOptions;
+  readonly #subscriptions = new Map<number, Subscription>();
+  readonly mutations: Mutations;
+  /** Names the client across connections and processes; needed for mutations. */
+  clientId: string | undefined;
+  #nextSub = 1;
+  /** The present connection's codec; undefined without one. */
+  #codec: Codec | undefined;
+  /** The present connection's last progress. */
+  #cvMin: number | undefined;
+  /** The commit version that everything shown stands at. */
+  #released = 0;
+  /** Subscriptions with batches that wait. */
+  readonly #waiting = new Set<Subscription>();
+  #waitingOps = 0;
+  /** Subscriptions that show a result and have to catch up before anything is released. */
+  readonly #catchingUp = new Set<Subscription>();
+  #heldBack = false;
+
+  constructor(options: StateOptions) {
+    this.#options = options;
+    this.mutations = new Mutations(options.pushes);
+  }
+
+  /** The commit version that everything shown stands at. */
+  get cv(): number {
+    return this.#released;
+  }
+
+  /** Whether everything shown is of the present connection. */
+  get caughtUp(): boolean {
+    return this.#codec !== undefined && this.#cvMin !== undefined && this.#catchingUp.size === 0;
+  }
+
+  /** A subscription that has not ended. */
+  subscription(sub: number): Subscription | undefined {
+    return this.#subscriptions.get(sub);
+  }
+
+  /** All subscriptions of the application. */
+  get subscriptions(): readonly Subscription[] {
+    return [...this.#subscriptions.values()].filter(({ sub }) => sub !== OWN);
+  }
+
+  /** A connection is there: introduces the client and asks again for everything. */
+  connect(codec: Codec, token: string | undefined): Effect[] {
+    this.#codec = codec;
+    const effects: Effect[] = [send({ hello: { client_id: this.clientId, token } })];
+    for (const subscription of this.#subscriptions.values()) {
+      if (subscription.stands) this.#catchingUp.add(subscription);
+      const message = subscription.subscribe();
+      if (message) effects.push(send(message));
+    }
+    return effects;
+  }
+
+  /** The connection is gone. What is shown stays; what waited for its release is dropped, to come again. */
+  disconnect(): void {
+    this.#codec = undefined;
+    this.#cvMin = undefined;
+    this.#heldBack = false;
+    this.#catchingUp.clear();
+    this.#waiting.clear();
+    this.#waitingOps = 0;
+    this.mutations.disconnect();
+    this.#subscriptions.delete(OWN);
+    for (const subscription of this.#subscriptions.values()) subscription.retire(this.#released);
+  }
+
+  /** Adds a subscription. */
+  subscribe(source: QuerySource, showsBigint: ShowsBigint, local?: LocalQuery): { subscription: Subscription; effects: Effect[] } {
+    const subscription = new Subscription(this.#nextSub, source, showsBigint, local);
+    this.#nextSub += 1;
+    this.#subscriptions.set(subscription.sub, subscription);
+    const effects = this.#codec ? [send(subscription.subscribe()!)] : [];
+    return { subscription, effects };
+  }
+
+  /** Ends a subscription; one that has ended already is passed over. */
+  unsubscribe(sub: number): Effect[] {
+    const effects: Effect[] = [];
+    if (!this.#end(sub)) return effects;
+    if (this.#codec) effects.push(send({ unsubscribe: { sub } }));
+    this.#releaseHeldBack(effects);
+    return effects;
+  }
+
+  /**
+   * Shows what a store held, until the first release. `stands` when it is of one commit with everything else that is
+   * shown, the commit `cv`.
+   */
+  restore(subscription: Subscription, held: Held, cv: number, stands: boolean): Effect[] {
+    if (stands) this.#released = cv;
+    const results = new Map<number, RootChanges>();
+    subscription.restore(held, stands, changesOf(results)(subscription.sub));
+    return this.#overlaid(results);
+  }
+
+  /** Queues mutations, also such that a store or another tab had. */
+  mutate(mutations: readonly Mutation[]): Effect[] {
+    const effects: Effect[] = [];
+    this.mutations.add(mutations, effects);
+    return [...this.#overlaid(new Map()), ...effects];
+  }
+
+  /** Lays pending mutations over the results anew, after a call of `mutations` or for a new subscription. */
+  overlay(effects: readonly Effect[] = []): Effect[] {
+    return [...this.#overlaid(new Map()), ...effects];
+  }
+
+  /** Sends the mutations that wait for the server's count, which has not come in time; the answers will tell. */
+  countIsOverdue(): Effect[] {
+    const effects: Effect[] = [];
+    if (this.#codec) this.mutations.counted(undefined, effects);
+    return effects;
+  }
+
+  /** Replaces the token on the present connection. */
+  authenticate(token: string): Effect[] {
+    return this.#codec ? [send({ auth: { token } })] : [];
+  }
+
+  /** Takes a message of the present connection in. */
+  receive(message: ServerMessage): Effect[] {
+    const effects: Effect[] = [];
+    if (!this.#codec) return effects;
+    try {
+      this.#take(message, this.#codec, effects);
+    } catch (error) {
+      // Whatever else goes wrong here does because a message is not of the form that it should have.
+      const violation =
+        error instanceof Violation ? error : new Violation("messages_are_well_formed", (error as Error).message);
+      effects.push({ kind: "violation", violation });
+    }
+    return effects;
+  }
+
+  #take(message: ServerMessage, codec: Codec, effects: Effect[]): void {
+    if (message.batch) this.#batch(message.batch, codec, effects);
+    else if (message.progress) this.#progress(message.progress.cv_min, effects);
+    else if (message.subscribed) this.#subscribed(message.subscribed);
+    else if (message.welcome) effects.push({ kind: "welcomed" });
+    else if (message.faulted) this.#faulted(message.faulted, effects);
+    else if (message.error) this.#error(message.error, effects);
+    else if (message.push_result) {
+      const settled: Effect[] = [];
+      this.mutations.answered(message.push_result.id, message.push_result.error, settled);
+      effects.push(...this.#overlaid(new Map()), ...settled);
+    } else if (message.goaway) {
+      const { code, message: text, retry_after_ms: afterMs } = message.goaway;
+      effects.push({ kind: "reconnect", error: { code, message: text }, afterMs: afterMs ?? 0 });
+    }
+  }
+
+  #subscribed(subscribed: Subscribed): void {
+    const { sub } = subscribed;
+    if (sub === OWN && this.clientId !== undefined && !this.#subscriptions.has(OWN)) {
+      this.#subscriptions.set(OWN, new Subscription(OWN, undefined, () => false));
+    }
+    // Unsubscribed in the meantime: its frames are under way still.
+    const subscription = this.#subscriptions.get(sub);
+    if (!subscription) return;
+    this.#waitingOps -= subscription.retire(this.#released);
+    this.#waiting.delete(subscription);
+    subscription.begin(subscribed);
+    if (subscription.stands) this.#catchingUp.add(subscription);
+  }
+
+  #batch(batch: Batch, codec: Codec, effects: Effect[]): void {
+    const subscription = this.#subscriptions.get(batch.sub);
+    const ops = subscription?.batch(batch, this.#cvMin, codec);
+    if (!subscription || ops === undefined) return;
+    this.#waitingOps += ops;
+    this.#waiting.add(subscription);
+    const max = this.#options.waitingOpsMax;
+    if (this.#waitingOps > max) {
+      throw new Violation("queues_are_bounded", `more than ${max} operations wait for progress`);
+    }
+    if (batch.sub === OWN && subscription.snapshotHere) {
+      // The count is looked at ahead of its release: what it covers need not be sent again.
+      let count = 0;
+      for (const { entry } of subscription.waitingOps()) if (entry) count = Number(entry.row[COUNT]);
+      this.mutations.counted(count, effects);
+    }
+  }
+
+  #progress(to: number, effects: Effect[]): void {
+    const from = this.#cvMin;
+    if (!Number.isSafeInteger(to) || (from !== undefined && to < from)) {
+      throw new Violation("progress_is_irrevocable", `cv_min went from ${from} back to ${to}`);
+    }
+    this.#cvMin = to;
+    this.#release(to, effects);
+  }
+
+  /** Shows everything up to `cvMin`, all subscriptions in one step. */
+  #release(cvMin: number, effects: Effect[]): void {
+    for (const subscription of this.#catchingUp) if (subscription.ready(cvMin)) this.#catchingUp.delete(subscription);
+    this.#heldBack = this.#catchingUp.size > 0;
+    if (this.#heldBack) return;
+    // Everything is checked before anything is applied, so that a violation leaves the shown state whole.
+    const prepared: [Subscription, Prepared][] = [];
+    for (const subscription of this.#waiting) {
+      try {
+        const release = subscription.prepare(cvMin);
+        if (release) prepared.push([subscription, release]);
+      } catch (violation) {
+        subscription.distrust();
+        throw violation;
+      }
+    }
+    this.#released = cvMin;
+    const results = new Map<number, RootChanges>();
+    let count: number | undefined;
+    for (const [subscription, release] of prepared) {
+      const told = subscription.complete;
+      const changes: RootChanges = new Map();
+      this.#waitingOps -= subscription.apply(release, changes);
+      if (!told || changes.size > 0) results.set(subscription.sub, changes);
+      if (!subscription.waits) this.#waiting.delete(subscription);
+      if (subscription.sub === OWN) count = Number([...subscription.tree!.releasedRows(0)][0]?.row[COUNT] ?? 0);
+    }
+    results.delete(OWN);
+    const settled: Effect[] = [];
+    if (count !== undefined) this.mutations.released(count, settled);
+    effects.push(...this.#overlaid(results, true), ...settled);
+  }
+
+  /** The release that `results` begins, with pending mutations laid over; empty when nothing changes. */
+  #overlaid(results: Map<number, RootChanges>, always = false): Effect[] {
+    this.#options.overlay?.(this.subscriptions, this.mutations, changesOf(results));
+    return always || results.size > 0 ? [{ kind: "released", cv: this.#released, results }] : [];
+  }
+
+  #releaseHeldBack(effects: Effect[]): void {
+    if (!this.#heldBack || this.#cvMin === undefined) return;
+    try {
+      this.#release(this.#cvMin, effects);
+    } catch (violation) {
+      effects.push({ kind: "violation", violation: violation as Violation });
+    }
+  }
+
+  #faulted({ sub, code, message, retry }: ErrorBody & { sub: number; retry: boolean }, effects: Effect[]): void {
+    const known = this.#end(sub);
+    if (sub === OWN) this.mutations.counted(undefined, effects);
+    else if (known) effects.push({ kind: "ended", sub, error: { code, message }, retry });
+    this.#releaseHeldBack(effects);
+  }
+
+  #error({ code, message, sub }: ErrorBody & { sub?: number }, effects: Effect[]): void {
+    const error = { code, message };
+    const subscription = sub === undefined ? undefined : this.#subscriptions.get(sub);
+    if (!subscription || subscription.answered) {
+      effects.push({ kind: "complaint", error });
+    } else if (PASSING.has(code)) {
+      effects.push({ kind: "reconnect", error, afterMs: 0 });
+    } else {
+      this.#end(subscription.sub);
+      effects.push({ kind: "ended", sub: subscription.sub, error, retry: RETRIED.has(code) });
+      this.#releaseHeldBack(effects);
+    }
+  }
+
+  /** Takes a subscription out; whether it was there. */
+  #end(sub: number): boolean {
+    const subscription = this.#subscriptions.get(sub);
+    if (!subscription) return false;
+    this.#subscriptions.delete(sub);
+    this.#waitingOps -= subscription.retire(this.#released);
+    this.#waiting.delete(subscription);
+    this.#catchingUp.delete(subscription);
+    return true;
+  }
+}
+
+const send = (message: ClientMessage): Effect => ({ kind: "send", message });
+
+const changesOf = (results: Map<number, RootChanges>): ChangesOf => (sub) => {
+  let changes = results.get(sub);
+  if (!changes) results.set(sub, (changes = new Map()));
+  return changes;
+};

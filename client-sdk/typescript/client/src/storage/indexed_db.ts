@@ -1,0 +1,234 @@
+// A storage in IndexedDB, shared by all tabs of an origin that use its name.
+//
+// One tab at a time is the writer, who sends the mutations of all: the holder of a Web Lock, or where there are none
+// the holder of a lease that is kept in the database. Tabs tell each other of mutations over a BroadcastChannel.
+
+import type { Mutation } from "../state/mutations.js";
+import type { Content } from "../state/subscription.js";
+import type { ErrorBody, Resume } from "../wire/messages.js";
+import { Keeper, type SavedQuery } from "./keeper.js";
+import type { KeptQuery, Numbered, Storage, StorageEvents, Stored, StoredQuery } from "./storage.js";
+import { leaseWriter, lockWriter, type LockManagerLike } from "./writer.js";
+
+/** Settings of a storage. */
+export interface IndexedDbOptions {
+  /** Names the storage within its origin: one for each user and server. */
+  readonly name: string;
+  /** Most results that are kept; those that were not saved for longest go first. Default: 100. */
+  readonly queriesMax?: number;
+  /** How long results may change before they are kept, milliseconds. Default: 500. */
+  readonly saveAfterMs?: number;
+  /** Default: the global one. */
+  readonly indexedDB?: IDBFactory;
+  /** Web Locks; null for none. Default: the browser's, where it has them. */
+  readonly locks?: LockManagerLike | null;
+  /** How long a lease lasts where there are no Web Locks, milliseconds; it is renewed thrice in that time. Default: 6,000. */
+  readonly leaseMs?: number;
+}
+
+const VERSION = 1;
+const [QUERIES, CONTENTS, MUTATIONS, META] = ["queries", "contents", "mutations", "meta"] as const;
+const CLIENT_ID = "client_id";
+
+interface Position {
+  readonly cv: number;
+  readonly resume: Resume | undefined;
+  readonly savedAt: number;
+}
+
+type Message =
+  | { readonly added: Mutation }
+  | { readonly numbered: readonly Numbered[] }
+  | { readonly answered: { readonly id: number; readonly error: ErrorBody | null } };
+
+/** A storage that outlives reloads and is shared by tabs. */
+export function indexedDbStorage(options: IndexedDbOptions): Storage {
+  return new IndexedDbStorage(options);
+}
+
+class IndexedDbStorage implements Storage {
+  readonly #options: IndexedDbOptions;
+  readonly #name: string;
+  #opening: Promise<IDBDatabase> | undefined;
+  #database: IDBDatabase | undefined;
+  #channel: BroadcastChannel | undefined;
+  #endWriter: (() => void) | undefined;
+  #keeper: Keeper | undefined;
+  #closed = false;
+
+  constructor(options: IndexedDbOptions) {
+    this.#options = options;
+    this.#name = `tidegate:${options.name}`;
+  }
+
+  async open(events: StorageEvents): Promise<Stored> {
+    this.#listen(events);
+    this.#keeper = new Keeper(this.#options.saveAfterMs ?? 500, (queries) => this.#save(queries), events.failed);
+    const database = await (this.#opening = this.#connect());
+    const [clientId, positions, contents, mutations] = await inTransaction(database, "readwrite", async (stores) => {
+      const meta = stores(META);
+      let id = (await result(meta.get(CLIENT_ID))) as string | undefined;
+      if (id === undefined) await result(meta.put((id = `web-${randomText()}`), CLIENT_ID));
+      return [id, await records<Position>(stores(QUERIES)), await records<Content>(stores(CONTENTS)), await mutationsOf(stores)] as const;
+    });
+    const queries = new Map<string, StoredQuery>();
+    for (const [key, { cv, resume }] of positions) {
+      const content = contents.get(key);
+      if (content) queries.set(key, { cv, resume, content });
+    }
+    if (this.#closed) database.close();
+    else this.#elect(database, events);
+    return { clientId, queries, mutations };
+  }
+
+  changed(present: () => { readonly cv: number; readonly queries: readonly KeptQuery[] }): void {
+    this.#keeper?.changed(present);
+  }
+
+  async #save(queries: ReadonlyMap<string, SavedQuery>): Promise<void> {
+    const savedAt = Date.now();
+    await this.#write(async (stores) => {
+      const [positions, contents] = [stores(QUERIES), stores(CONTENTS)];
+      for (const [key, { cv, resume, content }] of queries) {
+        positions.put({ cv, resume, savedAt } satisfies Position, key);
+        if (content) contents.put(content, key);
+      }
+      const all = [...(await records<Position>(positions))].sort(([, a], [, b]) => b.savedAt - a.savedAt);
+      for (const [key] of all.slice(this.#options.queriesMax ?? 100)) {
+        positions.delete(key);
+        contents.delete(key);
+      }
+    });
+  }
+
+  async addMutation(mutation: Mutation): Promise<void> {
+    // The key counts up, so that mutations of all tabs are kept in the order in which they were made.
+    await this.#write(async (stores) => stores(MUTATIONS).add(mutation));
+    this.#tell({ added: mutation });
+  }
+
+  async number(ids: readonly Numbered[]): Promise<void> {
+    const byTicket = new Map(ids);
+    await this.#write(async (stores) => {
+      await eachMutation(stores, (mutation, cursor) => {
+        const id = byTicket.get(mutation.ticket);
+        if (id !== undefined) cursor.update({ ...mutation, id });
+      });
+    });
+    this.#tell({ numbered: ids });
+  }
+
+  answered(id: number, error: ErrorBody | null): void {
+    this.#tell({ answered: { id, error } });
+  }
+
+  async settle(ticket: string): Promise<void> {
+    await this.#write(async (stores) => {
+      await eachMutation(stores, (mutation, cursor) => {
+        if (mutation.ticket === ticket) cursor.delete();
+      });
+    });
+  }
+
+  close(): void {
+    this.#keeper?.close();
+    this.#endWriter?.();
+    this.#closed = true;
+    this.#channel?.close();
+    this.#database?.close();
+  }
+
+  #listen(events: StorageEvents): void {
+    if (typeof BroadcastChannel === "undefined") return;
+    this.#channel = new BroadcastChannel(this.#name);
+    this.#channel.onmessage = ({ data }: MessageEvent<Message>) => {
+      if ("added" in data) events.added(data.added);
+      else if ("numbered" in data) events.numbered(data.numbered);
+      else events.answered(data.answered.id, data.answered.error);
+    };
+    // A process that has nothing else to do may end.
+    (this.#channel as { unref?: () => void }).unref?.();
+  }
+
+  #tell(message: Message): void {
+    if (!this.#closed) this.#channel?.postMessage(message);
+  }
+
+  async #connect(): Promise<IDBDatabase> {
+    const factory = this.#options.indexedDB ?? globalThis.indexedDB;
+    const request = factory.open(this.#name, VERSION);
+    request.onupgradeneeded = () => {
+      for (const store of [QUERIES, CONTENTS, META]) request.result.createObjectStore(store);
+      request.result.createObjectStore(MUTATIONS, { autoIncrement: true });
+    };
+    const database = await result(request);
+    // A newer version of the application waits for older tabs to let go.
+    database.onversionchange = () => database.close();
+    return (this.#database = database);
+  }
+
+  /** Becomes the writer when it is this tab's turn. A new writer looks at what others have kept before it sends. */
+  #elect(database: IDBDatabase, events: StorageEvents): void {
+    const turn = async (writes: boolean): Promise<void> => {
+      if (this.#closed) return;
+      if (writes) for (const mutation of await inTransaction(database, "readonly", mutationsOf)) events.added(mutation);
+      if (!this.#closed) events.writer(writes);
+    };
+    const told = (writes: boolean): void => void turn(writes).catch((error: Error) => events.failed(error));
+    const { locks = (globalThis.navigator as { locks?: LockManagerLike } | undefined)?.locks ?? null } = this.#options;
+    this.#endWriter = locks
+      ? lockWriter(locks, this.#name, told)
+      : leaseWriter((take) => this.#write(async (stores) => take(stores(META))), this.#options.leaseMs ?? 6_000, told);
+  }
+
+  /** Writes in a transaction, which begins at once when the database is open. */
+  async #write<T>(work: (stores: Stores) => Promise<T>): Promise<T> {
+    const database = this.#database ?? (await this.#opening);
+    if (!database || this.#closed) throw new Error("the storage is closed");
+    return inTransaction(database, "readwrite", work);
+  }
+}
+
+type Stores = (name: string) => IDBObjectStore;
+
+/** Runs work in one transaction over all stores; resolves when it is durable. */
+function inTransaction<T>(database: IDBDatabase, mode: IDBTransactionMode, work: (stores: Stores) => Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const transaction = database.transaction([QUERIES, CONTENTS, MUTATIONS, META], mode);
+    const done = work((name) => transaction.objectStore(name));
+    transaction.oncomplete = () => done.then(resolve, reject);
+    transaction.onabort = () => reject(transaction.error ?? new Error("the transaction was aborted"));
+    done.catch(() => transaction.abort());
+  });
+}
+
+function result<T>(request: IDBRequest<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    request.onsuccess = () => resolve(request.result);
+    request.onerror = () => reject(request.error ?? new Error("IndexedDB failed"));
+  });
+}
+
+async function records<T>(store: IDBObjectStore): Promise<Map<string, T>> {
+  const [keys, values] = [result(store.getAllKeys()), result(store.getAll())];
+  const all = (await values) as T[];
+  return new Map((await keys).map((key, index) => [String(key), all[index]!]));
+}
+
+/** The mutations in the order in which they were made. */
+const mutationsOf = async (stores: Stores): Promise<Mutation[]> => (await result(stores(MUTATIONS).getAll())) as Mutation[];
+
+function eachMutation(stores: Stores, visit: (mutation: Mutation, cursor: IDBCursorWithValue) => void): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const request = stores(MUTATIONS).openCursor();
+    request.onerror = () => reject(request.error ?? new Error("IndexedDB failed"));
+    request.onsuccess = () => {
+      const cursor = request.result;
+      if (!cursor) return resolve();
+      visit(cursor.value as Mutation, cursor);
+      cursor.continue();
+    };
+  });
+}
+
+const randomText = (): string => Array.from({ length: 4 }, () => Math.random().toString(36).slice(2, 8)).join("");

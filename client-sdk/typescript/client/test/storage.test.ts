@@ -1,0 +1,208 @@
+// What outlives a reload, and what tabs share: over IndexedDB, with a scripted server and a real one.
+
+import "fake-indexeddb/auto";
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { from, indexedDbStorage, int8, table, text, type Transaction } from "../src/index.js";
+import type { LockManagerLike } from "../src/storage/writer.js";
+import { batch, progress, Stage, subscribed } from "./support/memory.js";
+import { connect, startServer, until, type Server } from "./support/server.js";
+
+const notes = table("notes", { id: int8(), text: text() }, { key: ["id"] });
+const QUERY = from(notes);
+const mutators = {
+  add: (tx: Transaction, row: { id: number; text: string }) => tx.insert(notes, row),
+};
+
+/** Web Locks in one process. */
+function locks(): LockManagerLike {
+  let tail: Promise<unknown> = Promise.resolve();
+  return {
+    request: (_name, { signal }, held) => (tail = tail.then(() => (signal.aborted ? undefined : held())).catch(() => {})),
+  };
+}
+
+const KINDS = { "Web Locks": () => locks(), "a lease": () => null } as const;
+let names = 0;
+/** Tabs of one storage, each in turn opened by `open`. */
+function tabs(make: () => LockManagerLike | null) {
+  names += 1;
+  const [name, shared] = [`storage-${names}`, make()];
+  return { open: () => indexedDbStorage({ name, locks: shared, leaseMs: 150 }) };
+}
+
+let server: Server;
+const clients: { close(): void }[] = [];
+before(async () => {
+  server = await startServer();
+  await server.sql("create table notes (id bigint primary key, text text not null)");
+});
+after(async () => {
+  for (const client of clients) client.close();
+  await server.stop();
+});
+
+function opened(storage: ReturnType<typeof indexedDbStorage>, options = {}) {
+  const client = connect<typeof mutators>(server, { mutators, storage, ...options });
+  clients.push(client);
+  return { client, view: client.view(QUERY) };
+}
+/** A client that never reaches a server. */
+const OFFLINE = { connect: () => ({ send: () => {}, close: () => {} }) };
+
+test("a reload shows the last state at once and resumes from it", async () => {
+  const { open } = tabs(locks);
+  const LAYOUT = {
+    tables: [{ name: "notes", columns: [{ name: "id", type: "int8" as const }, { name: "text", type: "text" as const }], key: [0] }],
+    places: [{ parent: null, as: null, table: 0, columns: [0, 1], on: [], order: [[0, "asc", "nulls last"]] as const, one: false }],
+  };
+  const first = new Stage({ storage: open() });
+  first.client.view(QUERY);
+  await until("a connection", () => first.peers.length > 0, everyTurn);
+  const peer = await first.accept();
+  peer.say(subscribed(1, 7, false, LAYOUT), batch(1, 7, 0, 5, [["+", 0, 1, [1, "kept"]]]), progress(5));
+  await stored(names, "contents", 1);
+  first.client.close();
+
+  const second = new Stage({ storage: open() });
+  const view = second.client.view(QUERY);
+  const seen: string[] = [];
+  view.subscribe(({ status, rows }) => seen.push(`${status} ${rows.map((row) => row.text).join()}`));
+  await until("a connection", () => second.peers.length > 0, everyTurn);
+  assert.deepEqual([view.status, view.rows, second.client.cv], ["partial", [{ id: 1, text: "kept" }], 5]);
+  const next = await second.accept();
+  assert.deepEqual(next.asked("subscribe")[0].resume, { epoch: 7, cv: 5, fp: "0123456789abcdef" });
+  next.say(subscribed(1, 8, true, LAYOUT), batch(1, 8, 0, 9, [["+", 0, 1, [2, "new"]]]), progress(9));
+  assert.deepEqual(seen, ["partial kept", "complete kept,new"]);
+  second.client.close();
+});
+
+for (const [kind, make] of Object.entries(KINDS)) {
+  test(`mutations made offline survive a reload and are confirmed, with ${kind}`, async () => {
+    const { open } = tabs(make);
+    const id = names * 100;
+    const offline = opened(open(), OFFLINE);
+    await until("the storage", () => offline.client.status.state === "connecting", everyTurn);
+    const lost = offline.client.mutate.add({ id, text: "offline" });
+    const closed = assert.rejects(lost.confirmed, { code: "closed" });
+    const refused: string[] = [];
+    await stored(names, "mutations", 1);
+    offline.client.close();
+    await closed;
+
+    const again = opened(open(), { onRefused: ({ code }: { code: string }) => refused.push(code) });
+    await until("the confirmation", () => again.client.pendingMutations === 0 && again.view.status === "complete" && again.view.rows.some((row) => row.id === id), everyTurn);
+    await stored(names, "mutations", 0);
+    assert.deepEqual(refused, []);
+    // Its ids go on where the first process left off.
+    await again.client.mutate.add({ id: id + 1, text: "online" }).confirmed;
+    again.client.close();
+  });
+
+  test(`tabs share one queue, in order, and another becomes the writer, with ${kind}`, async () => {
+    const { open } = tabs(make);
+    const base = names * 100;
+    const [a, b] = [opened(open()), opened(open())];
+    await Promise.all([a.view.complete(), b.view.complete()]);
+    const made = [a, b, a, b, b, a].map(({ client }, index) => client.mutate.add({ id: base + index, text: `${index}` }));
+    await Promise.all(made.map(({ confirmed }) => confirmed));
+    const ids = (view: typeof a.view): number[] => view.rows.map(({ id }) => id).filter((id) => id >= base && id < base + 100);
+    assert.deepEqual(ids(a.view), [0, 1, 2, 3, 4, 5].map((index) => base + index));
+    // A refusal is told to who made it.
+    await assert.rejects(b.client.mutate.add({ id: base, text: "again" }).confirmed, { code: "conflict" });
+    a.client.close();
+    await b.client.mutate.add({ id: base + 6, text: "alone" }).confirmed;
+    assert.equal(ids(b.view).length, 7);
+    b.client.close();
+  });
+}
+
+test("a pending mutation shows in other tabs too", async () => {
+  const { open } = tabs(locks);
+  const [a, b] = [opened(open(), OFFLINE), opened(open(), OFFLINE)];
+  await until("both have opened", () => a.client.status.state === "connecting" && b.client.status.state === "connecting", everyTurn);
+  await stored(names, "meta", 1);
+  a.client.mutate.add({ id: 1, text: "a" });
+  await until("the other tab", () => b.client.pendingMutations === 1, everyTurn);
+  a.client.close();
+  b.client.close();
+});
+
+test("a storage that fails is told of, and the client does without", async () => {
+  const errors: string[] = [];
+  const broken = { open: () => { throw new Error("no space"); } } as unknown as IDBFactory;
+  const { client } = opened(indexedDbStorage({ name: "broken", indexedDB: broken, locks: null }), {
+    onError: ({ code, message }: { code: string; message: string }) => errors.push(`${code}: ${message}`),
+  });
+  await client.mutate.add({ id: 1_000_000, text: "kept nowhere" }).confirmed;
+  assert.ok(errors.length > 0 && errors[0] === "storage: no space", String(errors));
+  client.close();
+});
+
+test("the results that were not saved for longest go first", async () => {
+  const name = `storage-${(names += 1)}`;
+  const storage = indexedDbStorage({ name, locks: null, queriesMax: 2, saveAfterMs: 0 });
+  await storage.open({ writer() {}, added() {}, numbered() {}, answered() {}, failed() {} });
+  const content = () => ({ layout: { tables: [], places: [] }, rows: [] });
+  for (const [index, key] of ["a", "b", "c"].entries()) {
+    const from = Date.now();
+    while (Date.now() === from); // saved at different times
+    storage.changed(() => ({ cv: 1, queries: [{ key, resume: undefined, version: index, content }] }));
+    if (index < 2) await stored(names, "contents", index + 1);
+  }
+  await until("the third is kept", () => keysOf.has("c"), (look) => {
+    const timer = setInterval(() => void keys(`tidegate:${name}`).then(look), 5);
+    return () => clearInterval(timer);
+  });
+  storage.close();
+  const again = indexedDbStorage({ name, locks: null });
+  const { queries } = await again.open({ writer() {}, added() {}, numbered() {}, answered() {}, failed() {} });
+  assert.deepEqual([...queries.keys()].sort(), ["b", "c"]);
+  again.close();
+});
+
+/** Looks again and again: what is waited for has no event of its own. */
+function everyTurn(look: () => void): () => void {
+  const timer = setInterval(look, 1);
+  return () => clearInterval(timer);
+}
+
+const keysOf = new Set<string>();
+/** Gathers the keys of kept results. */
+function keys(database: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const request = indexedDB.open(database);
+    request.onerror = () => reject(request.error);
+    request.onsuccess = () => {
+      const reading = request.result.transaction(["contents"]).objectStore("contents").getAllKeys();
+      reading.onsuccess = () => {
+        request.result.close();
+        for (const key of reading.result) keysOf.add(String(key));
+        resolve();
+      };
+    };
+  });
+}
+
+function countOf(database: string, store: string): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const request = indexedDB.open(database);
+    request.onerror = () => reject(request.error);
+    request.onsuccess = () => {
+      const counting = request.result.transaction([store]).objectStore(store).count();
+      counting.onsuccess = () => {
+        request.result.close();
+        resolve(counting.result);
+      };
+    };
+  });
+}
+
+/** Waits until a store of the storage of that number has so many records, or more where some are wanted. */
+async function stored(number: number, store: string, wanted: number): Promise<void> {
+  for (const from = Date.now(); ; ) {
+    const count = await countOf(`tidegate:storage-${number}`, store);
+    if (wanted === 0 ? count === 0 : count >= wanted) return;
+    if (Date.now() - from > 10_000) throw new Error(`${store} has ${count} records, not ${wanted}`);
+  }
+}
