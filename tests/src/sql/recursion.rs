@@ -9,7 +9,7 @@ use super::{
 use rand::Rng as _;
 
 /// How deep a recursion goes that counts duplicates.
-const DEPTH_MAX: i64 = 3;
+const DEPTH_MAX: i64 = 2;
 
 impl Generator<'_> {
     /// A query that reads a recursive common table expression.
@@ -48,7 +48,8 @@ impl Generator<'_> {
             // What follows may not read the depth.
             scope.leaves.pop();
         }
-        for _ in 0..self.rng.random_range(1..=2) {
+        // Where each way counts, what is found multiplies from step to step.
+        for _ in 0..if all { 1 } else { self.rng.random_range(1..=2) } {
             let (right, right_scope) = self.table();
             let word = self.pick(&["join", "join", "join", "left join"]);
             let on = On::Condition(self.whole_numbers_agree(&scope, &right_scope));
