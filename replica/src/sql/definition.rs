@@ -64,13 +64,17 @@ pub(super) fn define(
     words: &Words,
 ) -> Defined<()> {
     let place = place_of(statement, words);
+    let numbers_itself =
+        |(_, word): &&(Place, String)| matches!(word.as_str(), "autoincrement" | "auto_increment");
+    if let Some((place, word)) = words.iter().find(numbers_itself) {
+        place.unsupported(word)?;
+    }
     let before = editor.snapshot().clone();
     let mut definer = Definer { editor, parameters, words };
     definer.carry_out(statement, place)?;
-    let dependents = match statement {
-        Statement::Drop { cascade: true, .. } => Dependents::Dropped,
-        _ => Dependents::Kept,
-    };
+    // Of a table or view, or of a column.
+    let text = statement.to_string().to_lowercase();
+    let dependents = if text.ends_with(" cascade") { Dependents::Dropped } else { Dependents::Kept };
     definer.settle_views(&before, dependents)
 }
 
@@ -124,7 +128,7 @@ impl Definer<'_> {
             }
             if dependents == Dependents::Kept {
                 let message = format!(
-                    "materialized view {} depends on it ({error}); drop the view first, or cascade",
+                    "materialized view {} depends on it ({error}); drop the view first, or cascade the drop",
                     view.name
                 );
                 return Err(QueryError::new(QueryErrorKind::Conflict, message).into());

@@ -87,7 +87,14 @@ impl Statement {
             ast::Statement::Insert(_) | ast::Statement::Update(_) | ast::Statement::Delete(_) => {
                 Self::Write(Box::new(statement), None)
             }
-            ast::Statement::StartTransaction { statements, exception: None, .. } if statements.is_empty() => {
+            ast::Statement::StartTransaction { modes, statements, exception: None, .. }
+                if statements.is_empty() =>
+            {
+                // Every transaction is serializable, which is at least what any level asks for.
+                let reads_only = ast::TransactionMode::AccessMode(ast::TransactionAccessMode::ReadOnly);
+                if modes.contains(&reads_only) {
+                    return place.unsupported("read only");
+                }
                 Self::Begin
             }
             ast::Statement::Commit { chain: false, .. } => Self::Commit,
@@ -97,7 +104,7 @@ impl Statement {
             | ast::Statement::ReleaseSavepoint { .. } => return place.unsupported("savepoint"),
             ast::Statement::CreateView(create) if create.materialized => Self::CreateView(Box::new(create)),
             ast::Statement::CreateView(_) => {
-                return place.unsupported("a view that is not kept; create materialized view");
+                return place.bad("create view is not supported; write create materialized view");
             }
             ast::Statement::RefreshMaterializedView(refresh) => Self::RefreshView(refresh.name),
             ast::Statement::Explain { statement, analyze, verbose: false, format: None, options, .. } => {
@@ -117,8 +124,8 @@ impl Statement {
             ast::Statement::Explain { .. } => {
                 return place.unsupported("explain with verbose or a format");
             }
-            ast::Statement::ShowTables { .. } => Self::ShowTables,
-            ast::Statement::ShowViews { .. } => Self::ShowViews,
+            ast::Statement::ShowTables { .. } if text_of(&statement) == "show tables" => Self::ShowTables,
+            ast::Statement::ShowViews { .. } if text_of(&statement) == "show views" => Self::ShowViews,
             ast::Statement::ShowVariable { variable } if matches!(variable.as_slice(), [word] if word.value.eq_ignore_ascii_case("queries")) => {
                 Self::ShowQueries
             }
@@ -131,7 +138,7 @@ impl Statement {
             ast::Statement::ExplainTable { table_name, .. } => Self::ShowColumns(table_name),
             statement if defines(&statement) => Self::Define(Box::new(statement)),
             statement => {
-                let text = statement.to_string().to_lowercase();
+                let text = text_of(&statement);
                 let words: Vec<&str> = text.split_whitespace().take(2).collect();
                 return place.unsupported(format_args!("the statement {}", words.join(" ")));
             }
@@ -214,6 +221,11 @@ impl Script {
     }
 }
 
+/// A statement as the parser writes it, in lower case.
+fn text_of(statement: &ast::Statement) -> String {
+    statement.to_string().to_lowercase()
+}
+
 /// Why tables are not changed.
 #[derive(Debug, thiserror::Error)]
 pub enum DefineError {
@@ -240,7 +252,12 @@ pub fn written_table(name: &ObjectName, snapshot: &Snapshot) -> std::result::Res
     let is_view = bare_name(name).is_some_and(|name| snapshot.view(&name).is_some());
     let found = if is_view { None } else { Some(table(name, snapshot)?) };
     let Some(table) = found.filter(|table| *table != CLIENT_MUTATIONS) else {
-        let message = format_args!("table {name} is written by the server alone");
+        let message = match found {
+            None => format!(
+                "{name} is a materialized view, which the server alone writes; drop materialized view ends it"
+            ),
+            Some(_) => format!("table {name} is written by the server alone"),
+        };
         return Err(Place::from(name.span()).error(QueryErrorKind::Forbidden, message));
     };
     Ok(table)

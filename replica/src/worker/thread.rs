@@ -136,13 +136,9 @@ fn merge_length(waiting: &[Arc<Delta>]) -> usize {
 /// Conditions nest as deep as the limits allow, and are evaluated by recursion.
 const STACK_BYTES: usize = 16 << 20;
 
-/// The fault of a query that reads a table which is there no longer, or has other columns.
-fn schema_changed(table: Option<&str>) -> Fault {
-    let what = table.map_or_else(|| "a table that it reads".to_owned(), |name| format!("table {name}"));
-    Fault {
-        cause: FaultCause::SchemaChanged,
-        message: format!("{what} was altered or dropped; subscribe again"),
-    }
+/// The fault of a query that reads a table or view which is there no longer, or has other columns.
+fn schema_changed(what: &str) -> Fault {
+    Fault { cause: FaultCause::SchemaChanged, message: format!("{what}; subscribe again") }
 }
 
 /// The drain is gone, and with it the worker's reason to go on.
@@ -277,7 +273,13 @@ impl Worker {
         for &table in &delta.altered {
             for query in self.by_table.remove(&table).unwrap_or_default() {
                 let name = delta.from.table(table).map(|table| table.schema().name.as_str());
-                self.fail(query, schema_changed(name))?;
+                let what = match name {
+                    Some(name) if table.is_view() => {
+                        format!("the rows of view {name} are not kept as they were")
+                    }
+                    name => format!("table {} was altered or dropped", name.unwrap_or("?")),
+                };
+                self.fail(query, schema_changed(&what))?;
             }
         }
         Ok(())
@@ -320,7 +322,7 @@ impl Worker {
         let Some(family) = self.families.get_mut(&query) else { return Ok(()) };
         // It may have been prepared before a table was altered, and have come here after that.
         if family.shape().tables().into_iter().any(|table| self.snapshot.table(table).is_none()) {
-            return self.fail(query, schema_changed(None));
+            return self.fail(query, schema_changed("a table that it reads was altered or dropped"));
         }
         match family.bind(binding, Arc::clone(&values), &self.snapshot, self.deadline, INLINE_ROWS_MAX) {
             Ok(Some(Ok(changes))) => {

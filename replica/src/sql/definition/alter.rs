@@ -121,7 +121,9 @@ impl Definer<'_> {
             }
             AlterColumnOperation::DropDefault => schema.columns[at].default = None,
             AlterColumnOperation::SetDataType { .. } => {
-                place.unsupported("changing a column's type; add a column, update it and drop the other")?;
+                place.bad(
+                    "changing a column's type is not supported; add a column, update it and drop the other",
+                )?;
             }
             AlterColumnOperation::AddGenerated { .. } => place.unsupported("a generated column")?,
             AlterColumnOperation::GenericOptions { .. } => place.unsupported("options of a column")?,

@@ -66,8 +66,16 @@ impl Definer<'_> {
     ) -> Defined<()> {
         let name = option.name.as_ref().map(folded);
         match &option.option {
+            ColumnOption::Null if schema.column(column).is_some_and(|at| !schema.columns[at].nullable) => {
+                place.bad(format_args!("column {column} is both null and not null"))?;
+            }
             ColumnOption::Null | ColumnOption::NotNull | ColumnOption::Default(_) => {}
             ColumnOption::PrimaryKey(_) => self.add_key(schema, name, vec![column.to_owned()], place)?,
+            ColumnOption::Unique(unique)
+                if unique.nulls_distinct == ast::NullsDistinctOption::NotDistinct =>
+            {
+                place.unsupported("nulls not distinct")?;
+            }
             ColumnOption::Unique(_) => {
                 let unique = Unique { name: String::new(), columns: vec![column.to_owned()], index: false };
                 self.add_unique(schema, name, unique, place)?;

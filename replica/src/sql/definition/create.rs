@@ -12,14 +12,13 @@ impl Definer<'_> {
             columns: Vec::new(),
             constraints: Vec::new(),
             if_not_exists: false,
-            unlogged: false,
             table_options: CreateTableOptions::None,
             ..create.clone()
         };
         for (present, what) in [
             (create.temporary || create.global.is_some(), "a temporary table"),
             (create.or_replace, "create or replace table"),
-            (create.query.is_some(), "create table as; create it, then insert … select"),
+            (create.query.is_some(), "create table as"),
             (create.like.is_some(), "create table like"),
             (
                 create.inherits.is_some() || create.partition_of.is_some() || create.partition_by.is_some(),

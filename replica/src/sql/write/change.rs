@@ -103,7 +103,7 @@ impl Binder<'_> {
             return place.unsupported("writing to what is not a table");
         };
         if !target.joins.is_empty() {
-            return place.unsupported("a join as what is written to; use from or using");
+            return place.bad("a join as what is written to is not supported; use from or using");
         }
         if self.is_common(name) {
             return place
