@@ -223,6 +223,11 @@ fn a_view_that_fails_is_read_by_its_definition_until_it_can_be_kept_again() {
             "division by zero",
         );
         assert!(replica.query("shares").expect("it is there").1.fault.is_some());
+        let nested =
+            QueryRequest { source: QuerySource::Query(json!({"table": "shares"})), args: Map::new() };
+        let error =
+            replica.prepare(&nested, &Map::new()).map(drop).expect_err("a nested query reads rows alone");
+        assert_eq!(error.kind, QueryErrorKind::NotReady);
         taken(&replica, "update issues set points = 2 where id = 4");
         assert_eq!(rows(&replica, "select id from large order by 1"), [[json!(1)], [json!(4)]]);
         taken(&replica, "refresh materialized view shares; refresh materialized view large");

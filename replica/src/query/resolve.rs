@@ -116,6 +116,11 @@ impl<'a> Resolver<'a> {
         let found = self.snapshot.table_id(name).and_then(|id| Some((id, self.snapshot.table(id)?)));
         match found {
             Some((id, relation)) => Ok((id, Arc::clone(relation.schema()))),
+            None if self.snapshot.view(name).is_some() => fail(
+                QueryErrorKind::NotReady,
+                path,
+                format_args!("the rows of view {name} are not kept at present; try again, or read it in SQL"),
+            ),
             None => fail(QueryErrorKind::UnknownTable, path, format_args!("table {name} does not exist")),
         }
     }

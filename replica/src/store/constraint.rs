@@ -4,14 +4,17 @@
 //! one commit may insert a row before the one it refers to, and swap two unique values.
 
 use super::{
-    CommitError, CommitLimits, CommitProblem, KeyBytes, Reference, Relation, RowChange, Snapshot,
-    SnapshotEditor, TableChanges, TableId,
+    CommitError, CommitLimits, CommitProblem, KeyBytes, Reference, Relation, Snapshot, SnapshotEditor,
+    TableChanges, TableId,
     apply::{key_text, with},
     key::{correlation_key, row_key},
     tree::Tree,
 };
 use crate::query::shape::Access;
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 use tidegate_wire::model::{
     Order, Row, TableSchema, Value, key::encode_cell, table_rules::ReferentialAction,
 };
@@ -40,12 +43,12 @@ pub fn settle(editor: &mut SnapshotEditor, mark: usize, moved: &Moved, limits: &
     if !editor.is_ruled_since(mark) {
         return Ok(());
     }
-    let mut due = due(editor, mark);
-    while let Some((reference, change)) = due.pop() {
+    let mut due = due(editor, mark, moved);
+    while let Some(next) = due.pop() {
         let before = editor.len();
-        follow(editor, &reference, &change, moved)?;
+        follow(editor, &next)?;
         // What follows from that comes before what else is due, as it is when rows are deleted one by one.
-        due.extend(self::due(editor, before));
+        due.extend(self::due(editor, before, &Moved::new()));
         let ops = editor.len() - mark;
         if ops > limits.ops_max {
             let problem = CommitProblem::TooManyOps { ops, ops_max: limits.ops_max };
@@ -92,14 +95,50 @@ pub fn null_in(schema: &TableSchema, row: &Row, column: usize) -> CommitError {
     error.of_key(&key_of(schema, row)).of_column(&schema.columns[column].name)
 }
 
-/// The rows that have changed since a mark and that others may refer to, each with a foreign key by which they may; the
-/// first to be looked at comes last.
-fn due(editor: &SnapshotEditor, mark: usize) -> Vec<(Arc<Reference>, RowChange)> {
-    let mut due = Vec::new();
+/// A row that has changed and that rows of another table may refer to.
+struct Due {
+    reference: Arc<Reference>,
+    old: Row,
+    /// What it has become, under whichever key.
+    new: Option<Row>,
+    /// The keys of the rows that refer to it. Looked up before anything is followed: rows that change places must not be
+    /// taken for each other's.
+    children: Vec<KeyBytes>,
+}
+
+/// What is to be followed of the rows that have changed since a mark; the first to be looked at comes last.
+fn due(editor: &SnapshotEditor, mark: usize, moved: &Moved) -> Vec<Due> {
+    let snapshot = editor.snapshot();
+    let mut changed: Vec<(TableId, KeyBytes, Row, Option<Row>)> = Vec::new();
     for TableChanges { table, rows } in editor.changes_since(mark) {
-        let referrers = editor.snapshot().referrers(table);
-        for change in rows {
-            due.extend(referrers.iter().map(|reference| (Arc::clone(reference), change.clone())));
+        if !snapshot.referrers(table).is_empty() {
+            let rows = rows.into_iter();
+            changed.extend(rows.filter_map(|change| Some((table, change.key, change.old?, change.new))));
+        }
+    }
+    let known: HashSet<(TableId, KeyBytes)> =
+        changed.iter().map(|(table, key, ..)| (*table, key.clone())).collect();
+    // A row in whose place an equal one has come is no change, and has moved all the same.
+    for (table, key) in moved.keys().filter(|place| !known.contains(*place)) {
+        let standing = snapshot.table(*table).and_then(|relation| relation.get(key));
+        changed.extend(standing.map(|row| (*table, key.clone(), row.clone(), Some(row.clone()))));
+    }
+    changed.sort_by(|(a, key, ..), (b, other, ..)| a.cmp(b).then_with(|| key.cmp(other)));
+    let mut due = Vec::new();
+    for (table, key, old, new) in changed {
+        let moved_to = moved.get(&(table, key));
+        for reference in snapshot.referrers(table) {
+            let children = correlation_key(&old, &reference.key).map_or_else(Vec::new, |in_child| {
+                under(snapshot, reference.child, &reference.child_access, &in_child)
+            });
+            let child_key = snapshot.table(reference.child).map(|child| child.schema().primary_key.clone());
+            let child_key = child_key.unwrap_or_default();
+            due.push(Due {
+                reference: Arc::clone(reference),
+                old: old.clone(),
+                new: moved_to.cloned().or_else(|| new.clone()),
+                children: children.iter().map(|row| row_key(row, &child_key)).collect(),
+            });
         }
     }
     due.reverse();
@@ -107,28 +146,29 @@ fn due(editor: &SnapshotEditor, mark: usize) -> Vec<(Arc<Reference>, RowChange)>
 }
 
 /// Does what a foreign key asks when a row that rows of another table may refer to changes.
-fn follow(
-    editor: &mut SnapshotEditor,
-    reference: &Reference,
-    change: &RowChange,
-    moved: &Moved,
-) -> Result<()> {
-    let Some(old) = &change.old else { return Ok(()) };
+fn follow(editor: &mut SnapshotEditor, due: &Due) -> Result<()> {
+    let Due { reference, old, new, children } = due;
     // A NULL in a key refers to nothing.
     let Some(in_child) = correlation_key(old, &reference.key) else { return Ok(()) };
-    let new = change.new.as_ref().or_else(|| moved.get(&(reference.parent, change.key.clone())));
-    if new.is_some_and(|new| old.same_cells(new, &reference.key)) {
+    if new.as_ref().is_some_and(|new| old.same_cells(new, &reference.key)) {
         return Ok(());
     }
     let parent_columns: Vec<usize> = reference.parent_order.iter().map(|&at| reference.key[at]).collect();
     let in_parent = row_key(old, &parent_columns);
     let action = if new.is_some() { reference.on_update } else { reference.on_delete };
+    let is_checked = matches!(action, ReferentialAction::Restrict | ReferentialAction::NoAction);
     if action != ReferentialAction::Restrict
+        // Another row that has come to stand in the place of an updated one is not what its children refer to.
+        && (is_checked || new.is_none())
         && first(editor.snapshot(), reference.parent, &reference.parent_access, &in_parent).is_some()
     {
         return Ok(());
     }
-    let children = under(editor.snapshot(), reference.child, &reference.child_access, &in_child);
+    let standing = editor.snapshot().table(reference.child);
+    let children: Vec<Row> = match standing {
+        Some(child) if !is_checked => children.iter().filter_map(|key| child.get(key).cloned()).collect(),
+        _ => under(editor.snapshot(), reference.child, &reference.child_access, &in_child),
+    };
     let Some(schema) = editor.snapshot().table(reference.child).map(|child| Arc::clone(child.schema()))
     else {
         return Ok(());
@@ -149,7 +189,7 @@ fn follow(
                 .iter()
                 .zip(&reference.key)
                 .map(|(&column, &key)| {
-                    let value = match (action, new) {
+                    let value = match (action, new.as_ref()) {
                         (ReferentialAction::Cascade, Some(new)) => new.cell(key).to_value(),
                         (ReferentialAction::SetDefault, _) => schema.columns[column].default_value(),
                         _ => Value::Null,
