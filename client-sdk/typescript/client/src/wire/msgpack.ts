@@ -98,7 +98,7 @@ class Reader {
     if (head === 0xcb) return this.#view.getFloat64(this.#take(8));
     if (head === 0xc0) return null;
     if (head === 0xc2 || head === 0xc3) return head === 0xc3;
-    throw new TypeError(`a MessagePack head ${head}, which the protocol does not use`);
+    throw new TypeError(`a MessagePack head ${head}, which the protocol lacks`);
   }
 
   #uint(size: number): number {
