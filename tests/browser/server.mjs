@@ -9,7 +9,8 @@ const STDERR_LINES_KEPT = 20;
 
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 
-function binary() {
+/** The server under test. */
+export function binary() {
   const candidates = process.env.TIDEGATE_BIN
     ? [process.env.TIDEGATE_BIN]
     : [here("../../target/release/tidegate"), here("../../target/debug/tidegate")];

@@ -16,12 +16,14 @@ import { overlayMutations } from "./optimistic/overlay.js";
 import { Poster } from "./optimistic/poster.js";
 import { MutationQueue } from "./optimistic/queue.js";
 import type { Lookup, Mutate, Mutators } from "./optimistic/transaction.js";
+import { uniqueName } from "./name.js";
 import type { ClientOptions } from "./options.js";
 import type { Query } from "./query/query.js";
 import type { Effect, Release } from "./state/effect.js";
 import type { ShowsBigint } from "./state/shape.js";
 import { State } from "./state/state.js";
-import type { Storage, Stored } from "./storage/storage.js";
+import type { Subscription } from "./state/subscription.js";
+import type { Storage, Stored, StoredQuery } from "./storage/storage.js";
 import { View } from "./view.js";
 import type { ServerMessage } from "./wire/messages.js";
 
@@ -67,7 +69,7 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
     });
     const names = Object.keys(mutators);
     const writes = options.clientId !== undefined || names.length > 0;
-    if (writes) this.#state.clientId = options.clientId ?? (storage ? undefined : randomName());
+    if (writes) this.#state.clientId = options.clientId ?? (storage ? undefined : uniqueName());
     this.#queue = new MutationQueue({
       state: this.#state,
       mutators,
@@ -183,7 +185,7 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
     this.#bySub.set(subscription.sub, live);
     const stored = this.#stored?.queries.get(query.key);
     if (stored) {
-      effects.unshift(...this.#state.restore(subscription, stored, stored.cv, false));
+      effects.unshift(...this.#restore(subscription, stored, false));
     } else if (query.local) {
       const held = new HeldRows(this.#state.subscriptions, false);
       subscription.tree = answer(query.local, query.source.args, subscription.showsBigint, held);
@@ -192,7 +194,7 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
     return live;
   }
 
-  #subscribe(query: Query<unknown>): { subscription: LiveQuery["subscription"]; effects: Effect[] } {
+  #subscribe(query: Query<unknown>): { subscription: Subscription; effects: Effect[] } {
     const columns = query.local?.tables;
     const showsBigint: ShowsBigint = (table, column) => columns?.get(table)?.columns[column]?.bigint ?? false;
     return this.#state.subscribe(query.source, showsBigint, query.local);
@@ -333,6 +335,16 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
     return row;
   };
 
+  /** Shows a kept result; one that cannot be read is asked for anew. */
+  #restore(subscription: Subscription, stored: StoredQuery, stands: boolean): Effect[] {
+    try {
+      return this.#state.restore(subscription, stored, stands);
+    } catch (error) {
+      this.#complain(error as Error);
+      return [];
+    }
+  }
+
   /** Shows what the storage has, before the first connection is made. */
   async #open(storage: Storage, writes: boolean): Promise<void> {
     const { mutations } = this.#state;
@@ -356,13 +368,13 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
       const newest = Math.max(0, ...[...stored.queries.values()].map(({ cv }) => cv));
       for (const live of this.#queries.values()) {
         const held = stored.queries.get(live.query.key);
-        if (held) this.#carryOut(this.#state.restore(live.subscription, held, held.cv, held.cv === newest));
+        if (held) this.#carryOut(this.#restore(live.subscription, held, held.cv === newest));
       }
       this.#queue.found(stored.mutations);
       this.#carryOut(this.#state.mutate(stored.mutations));
     } catch (error) {
       // The client does its work without a storage too; it then sends its own mutations alone.
-      if (writes) this.#state.clientId ??= randomName();
+      if (writes) this.#state.clientId ??= uniqueName();
       change((effects) => mutations.setWriter(true, effects));
       this.#complain(error as Error);
     }
@@ -379,6 +391,3 @@ function guarded(tell: () => void): void {
     });
   }
 }
-
-const randomName = (): string =>
-  `web-${Array.from({ length: 4 }, () => Math.random().toString(36).slice(2, 8)).join("")}`;

@@ -4,6 +4,7 @@ import "fake-indexeddb/auto";
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { from, indexedDbStorage, int8, table, text, type Transaction } from "../src/index.js";
+import type { Storage } from "../src/storage/storage.js";
 import type { LockManagerLike } from "../src/storage/writer.js";
 import { batch, progress, Stage, subscribed } from "./support/memory.js";
 import { connect, startServer, until, type Server } from "./support/server.js";
@@ -42,7 +43,7 @@ after(async () => {
   await server.stop();
 });
 
-function opened(storage: ReturnType<typeof indexedDbStorage>, options = {}) {
+function opened(storage: Storage, options = {}) {
   const client = connect<typeof mutators>(server, { mutators, storage, ...options });
   clients.push(client);
   return { client, view: client.view(QUERY) };
@@ -206,3 +207,20 @@ async function stored(number: number, store: string, wanted: number): Promise<vo
     if (Date.now() - from > 10_000) throw new Error(`${store} has ${count} records, not ${wanted}`);
   }
 }
+
+test("a kept result that cannot be read is told of, and asked for anew", async () => {
+  const errors: string[] = [];
+  const broken = { layout: { tables: [], places: [] }, rows: [] };
+  const storage: Storage = {
+    open: (events) => {
+      events.writer(true);
+      return Promise.resolve({ clientId: "kept", mutations: [], queries: new Map([[QUERY.key, { cv: 5, resume: undefined, content: broken }]]) });
+    },
+    changed() {}, addMutation: () => Promise.resolve(), number: () => Promise.resolve(), answered() {}, settle: () => Promise.resolve(), close() {},
+  };
+  const { client, view } = opened(storage, { onError: ({ message }: { message: string }) => errors.push(message) });
+  await view.complete();
+  assert.match(errors.join(), /0 places/);
+  await client.mutate.add({ id: 2_000_000, text: "still the same client" }).confirmed;
+  client.close();
+});

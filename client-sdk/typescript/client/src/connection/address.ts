@@ -10,14 +10,9 @@ const PATH = "/v1/sync";
  * @throws {TidegateError} `connection`, when it is no such address.
  */
 export function syncUrl(url: string): string {
-  let parsed: URL | undefined;
-  try {
-    parsed = new URL(url);
-  } catch {}
-  if (!parsed || !/^(http|ws)s?:$/.test(parsed.protocol)) {
-    throw new TidegateError("connection", `${url} is no address; give one such as https://example.com`);
-  }
-  parsed.protocol = parsed.protocol.replace("http", "ws");
-  parsed.pathname = parsed.pathname.replace(/(\/v1\/sync)?\/*$/, PATH);
-  return parsed.href;
+  // Not by the class URL, which React Native has in part only.
+  const parts = /^(?:http|ws)(s?):\/\/([^/?#]+)([^?#]*)(\?[^#]*)?/i.exec(url.trim());
+  if (!parts) throw new TidegateError("connection", `${url} is no address; give one such as https://example.com`);
+  const [, secure, host, path, query = ""] = parts;
+  return `ws${secure!.toLowerCase()}://${host}${path!.replace(/(\/v1\/sync)?\/*$/, PATH)}${query}`;
 }

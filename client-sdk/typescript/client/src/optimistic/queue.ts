@@ -1,6 +1,7 @@
 // Mutations as an application makes them: runs mutators, keeps what they did until it is settled, and tells how it ended.
 
 import { TidegateError } from "../error.js";
+import { uniqueName } from "../name.js";
 import type { Effect } from "../state/effect.js";
 import type { Mutation } from "../state/mutations.js";
 import type { State } from "../state/state.js";
@@ -36,7 +37,7 @@ export class MutationQueue {
   readonly #waiters = new Map<string, Waiter>();
   /** Mutations that this process is to tell of: its own, and those that it found when it began. */
   readonly #told = new Map<string, Mutation>();
-  readonly #process = `${Date.now().toString(36)}-${Math.random().toString(36).slice(2)}`;
+  readonly #process = uniqueName();
   #made = 0;
 
   constructor(options: QueueOptions) {

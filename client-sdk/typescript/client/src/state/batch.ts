@@ -74,7 +74,7 @@ export class Fold {
       const folded = this.#net[table]!.get(key);
       const held = folded ? folded.new !== undefined : base?.released(table, key) !== undefined;
       if (held === (kind === "+")) {
-        const what = `${kind} of a row of table ${table} that is ${held ? "held" : "not held"}`;
+        const what = `${kind} of a row of table ${table}, which is ${held ? "" : "not "}held`;
         throw new Violation("view_equals_fresh_query", `subscription ${this.sub}: ${what}`);
       }
       this.#net[table]!.set(key, { table, key, new: entry });

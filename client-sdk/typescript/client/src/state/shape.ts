@@ -186,9 +186,7 @@ function check({ tables, places }: Layout): void {
     const name = place.as ?? "the root";
     const table = tables[place.table];
     if (!table) throw malformed(`${name} stands on table ${place.table}`);
-    within(name, table, place.columns);
-    within(name, table, place.order.map(([column]) => column));
-    within(name, table, place.on.map(([, column]) => column));
+    within(name, table, [...place.columns, ...place.order.map(([column]) => column), ...place.on.map(([, column]) => column)]);
     if (place.value && (place.parent === null || place.columns.length !== 1)) {
       throw malformed(`${name} shows a value, but not one column's under a parent`);
     }

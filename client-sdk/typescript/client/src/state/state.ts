@@ -129,12 +129,14 @@ export class State {
 
   /**
    * Shows what a store held, until the first release. `stands` when it is of one commit with everything else that is
-   * shown, the commit `cv`.
+   * shown.
+   *
+   * @throws {Error} when it cannot be read.
    */
-  restore(subscription: Subscription, held: Held, cv: number, stands: boolean): Effect[] {
-    if (stands) this.#released = cv;
+  restore(subscription: Subscription, held: Held & { readonly cv: number }, stands: boolean): Effect[] {
     const results = new Map<number, RootChanges>();
     subscription.restore(held, stands, changesOf(results)(subscription.sub));
+    if (stands) this.#released = held.cv;
     return this.#overlaid(results);
   }
 

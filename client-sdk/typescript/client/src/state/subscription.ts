@@ -213,14 +213,15 @@ export class Subscription {
 
   /** Shows what a store held, until the first release. */
   restore({ resume, content: { layout, rows } }: Held, stands: boolean, changes: RootChanges): void {
-    this.tree = new ResultTree(shapeOf(layout, this.showsBigint));
-    this.#heldAt = resume;
-    this.stands = stands;
+    const tree = new ResultTree(shapeOf(layout, this.showsBigint));
     const net = rows.map(([table, places, row]): NetChange => {
       const key = rowKey(row, layout.tables[table]!);
       return { table, key, new: { key, row, places } };
     });
-    this.tree.release(net, changes);
+    tree.release(net, changes);
+    this.tree = tree;
+    this.#heldAt = resume;
+    this.stands = stands;
   }
 
   #anotherFp(epoch: number): Violation {

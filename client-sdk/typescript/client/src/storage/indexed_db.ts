@@ -3,6 +3,7 @@
 // One tab at a time is the writer, who sends the mutations of all: the holder of a Web Lock, or where there are none
 // the holder of a lease that is kept in the database. Tabs tell each other of mutations over a BroadcastChannel.
 
+import { uniqueName } from "../name.js";
 import type { Mutation } from "../state/mutations.js";
 import type { Content } from "../state/subscription.js";
 import type { ErrorBody, Resume } from "../wire/messages.js";
@@ -68,7 +69,7 @@ class IndexedDbStorage implements Storage {
     const [clientId, positions, contents, mutations] = await inTransaction(database, "readwrite", async (stores) => {
       const meta = stores(META);
       let id = (await result(meta.get(CLIENT_ID))) as string | undefined;
-      if (id === undefined) await result(meta.put((id = `web-${randomText()}`), CLIENT_ID));
+      if (id === undefined) await result(meta.put((id = uniqueName()), CLIENT_ID));
       return [id, await records<Position>(stores(QUERIES)), await records<Content>(stores(CONTENTS)), await mutationsOf(stores)] as const;
     });
     const queries = new Map<string, StoredQuery>();
@@ -230,5 +231,3 @@ function eachMutation(stores: Stores, visit: (mutation: Mutation, cursor: IDBCur
     };
   });
 }
-
-const randomText = (): string => Array.from({ length: 4 }, () => Math.random().toString(36).slice(2, 8)).join("");

@@ -1,5 +1,7 @@
 // Which of several tabs sends mutations: one at a time, and another when it is gone.
 
+import { uniqueName } from "../name.js";
+
 /** What is needed of Web Locks. */
 export interface LockManagerLike {
   request(name: string, options: { signal: AbortSignal }, held: () => Promise<void>): Promise<unknown>;
@@ -35,7 +37,7 @@ export type InLeaseStore = (step: (store: IDBObjectStore) => Promise<boolean>) =
 
 /** Takes a lease when nobody holds one, and renews it until the function that it returns is called. */
 export function leaseWriter(inStore: InLeaseStore, leaseMs: number, told: (writes: boolean) => void): () => void {
-  const owner = `${Date.now().toString(36)}-${Math.random().toString(36).slice(2)}`;
+  const owner = uniqueName();
   let writes = false;
   let ended = false;
   const take = (store: IDBObjectStore): Promise<boolean> =>

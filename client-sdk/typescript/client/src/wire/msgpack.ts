@@ -3,8 +3,9 @@
 
 import { int8Of } from "./value.js";
 
-const encoder = new TextEncoder();
-const decoder = new TextDecoder("utf-8", { fatal: true });
+// Made when they are needed: a runtime that lacks them can use the codec `json`.
+let encoder: TextEncoder | undefined;
+let decoder: TextDecoder | undefined;
 /** Strings up to this length are decoded by hand, which is faster than a `TextDecoder`. */
 const SHORT_BYTES_MAX = 24;
 
@@ -30,7 +31,7 @@ export function decodeMsgpack(bytes: Uint8Array): unknown[] {
 /** Appends a value. What a client sends is small, so that bytes are gathered one by one. */
 function write(value: unknown, out: number[]): void {
   if (typeof value === "string") {
-    const bytes = encoder.encode(value);
+    const bytes = (encoder ??= new TextEncoder()).encode(value);
     if (bytes.length >= 32 && bytes.length < 0x100) out.push(0xd9, bytes.length);
     else writeLength(bytes.length, 0xa0, 32, 0xda, out);
     for (const byte of bytes) out.push(byte);
@@ -97,7 +98,7 @@ class Reader {
     if (head === 0xcb) return this.#view.getFloat64(this.#take(8));
     if (head === 0xc0) return null;
     if (head === 0xc2 || head === 0xc3) return head === 0xc3;
-    throw new TypeError(`a MessagePack head ${head}, which the protocol does not use`);
+    throw new TypeError(`a MessagePack head ${head}, which the protocol lacks`);
   }
 
   #uint(size: number): number {
@@ -141,6 +142,7 @@ class Reader {
       }
       if (ascii) return text;
     }
+    decoder ??= new TextDecoder("utf-8", { fatal: true });
     return decoder.decode(this.#bytes.subarray(at, at + length));
   }
 
@@ -155,8 +157,8 @@ class Reader {
     const map: Record<string, unknown> = {};
     for (let i = 0; i < length; i += 1) {
       const name = this.value();
-      if (typeof name !== "string") throw new TypeError("a map whose key is no string");
-      if (name === "__proto__") throw new TypeError("a map with a key __proto__");
+      // A key of that name would set the map's prototype.
+      if (typeof name !== "string" || name === "__proto__") throw new TypeError("a map with a wrong key");
       map[name] = this.value();
     }
     return map;
