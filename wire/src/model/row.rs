@@ -215,6 +215,8 @@ fn encode_cell(cell: ValueRef<'_>, out: &mut Bytes) {
         ValueRef::Int8(v) => encode_integer(tag::INT8, v, out),
         ValueRef::Float8(v) => {
             out.push(tag::FLOAT8);
+            // There is one NaN, whichever way it was computed.
+            let v = if v.is_nan() { f64::NAN } else { v };
             out.extend_from_slice(&v.to_le_bytes());
         }
         ValueRef::Text(v) => {
