@@ -91,6 +91,8 @@ pub struct Limit {
     pub value: Scalar,
     /// What stands for a value that is out of its type's range: the first or last of the type.
     pub extreme: Value,
+    /// Whether it is behind the current row (`following`).
+    pub is_behind: bool,
     /// The order of the column.
     pub order: Order,
 }

@@ -157,8 +157,9 @@ impl Partition<'_> {
             Bound::Current => here,
             Bound::Following(steps) => here.saturating_add(by(*steps)).min(all),
             Bound::Limit(limit) => {
-                let limit = limit_key(limit, self.rows[at])?;
-                self.keys.partition_point(|key| key.as_slice() < limit.as_slice())
+                // Where the limit is out of range, a row at the end of the range is still before one that is behind.
+                let (limit, is_behind) = limit_key(limit, self.rows[at])?;
+                self.before(&limit, is_behind.unwrap_or(false))
             }
         };
         let end = match &frame.end {
@@ -167,24 +168,35 @@ impl Partition<'_> {
             Bound::Current => here + 1,
             Bound::Following(steps) => here.saturating_add(1).saturating_add(by(*steps)).min(all),
             Bound::Limit(limit) => {
-                let limit = limit_key(limit, self.rows[at])?;
-                self.keys.partition_point(|key| key.as_slice() <= limit.as_slice())
+                let (limit, is_behind) = limit_key(limit, self.rows[at])?;
+                self.before(&limit, is_behind.unwrap_or(true))
             }
         };
         let (start, end) = if is_rows { (start, end) } else { (self.starts[start], self.starts[end]) };
         Ok(start..end.max(start))
     }
+
+    /// How many groups come before a key; with `included` those at it count.
+    fn before(&self, limit: &[u8], included: bool) -> usize {
+        self.keys.partition_point(|key| key.as_slice() < limit || (included && key.as_slice() == limit))
+    }
 }
 
-/// The key in the order of a limit that a row sets.
-fn limit_key(limit: &Limit, row: &Row) -> Result<Vec<u8>, EvalError> {
+/// The key in the order of a limit that a row sets; where that is out of range, the end of the range and whether that is
+/// behind the row.
+fn limit_key(limit: &Limit, row: &Row) -> Result<(Vec<u8>, Option<bool>), EvalError> {
     let mut key = Vec::new();
     match limit.value.value(row, &NoExists) {
-        Ok(value) => encode_cell(value.as_ref(), limit.order, &mut key),
-        Err(EvalError::OutOfRange(_)) => encode_cell(limit.extreme.as_ref(), limit.order, &mut key),
-        Err(error) => return Err(error),
+        Ok(value) => {
+            encode_cell(value.as_ref(), limit.order, &mut key);
+            Ok((key, None))
+        }
+        Err(EvalError::OutOfRange(_)) => {
+            encode_cell(limit.extreme.as_ref(), limit.order, &mut key);
+            Ok((key, Some(limit.is_behind)))
+        }
+        Err(error) => Err(error),
     }
-    Ok(key)
 }
 
 fn evaluate(scalar: &Scalar, row: &Row) -> Result<Value, EvalError> {

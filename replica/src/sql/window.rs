@@ -299,7 +299,12 @@ impl Binder<'_> {
             (_, true) => Value::Int8(i64::MIN),
             (_, false) => Value::Int8(i64::MAX),
         };
-        Ok(Bound::Limit(Box::new(Limit { value: value.scalar, extreme, order: order.1 })))
+        Ok(Bound::Limit(Box::new(Limit {
+            value: value.scalar,
+            extreme,
+            is_behind: !preceding,
+            order: order.1,
+        })))
     }
 
     /// A bound that counts rows or groups.
