@@ -111,11 +111,15 @@ impl Tree<'_> {
         }
     }
 
-    fn input(&self, input: &Input) -> String {
-        let source = match &input.source {
+    fn source(&self, source: &Source) -> String {
+        match source {
             Source::Table { table, .. } => self.names.table(*table),
             Source::Node(node) => format!("#{}", node + 1),
-        };
+        }
+    }
+
+    fn input(&self, input: &Input) -> String {
+        let source = self.source(&input.source);
         if input.filter == Condition::Constant(Some(true)) {
             return source;
         }
@@ -144,10 +148,7 @@ impl Tree<'_> {
                 }
                 steps.push(text);
             }
-            let source = match &input.source {
-                Source::Table { table, .. } => self.names.table(*table),
-                Source::Node(node) => format!("#{}", node + 1),
-            };
+            let source = self.source(&input.source);
             self.out.push(format!("{indent}   a change of {source} finds {}", steps.join(", then ")));
         }
     }

@@ -85,12 +85,12 @@ impl Inner {
             format!("SELECT * FROM ({query}) AS {}({})", ast::Ident::with_quote('"', &name), names.join(", "))
         };
         let definition = ViewDefinition { name, sql };
-        for _ in 0..TRIES_MAX {
+        until_taken(|| {
             let snapshot = self.store.snapshot();
             let name = &definition.name;
             let is_there = snapshot.view(name).is_some();
             if is_there && *if_not_exists {
-                return Ok(snapshot.cv());
+                return Ok(Some(snapshot.cv()));
             }
             let is_named = self.registry().named.contains_key(name);
             if is_there || is_named || snapshot.table_id(name).is_some() {
@@ -104,28 +104,23 @@ impl Inner {
                 let message = format!("there is a {what} {name} already");
                 return Err(QueryError::new(QueryErrorKind::Conflict, message));
             }
-            if let Some(cv) = self.materialize(&definition, true)? {
-                return Ok(cv);
-            }
-        }
-        Err(not_ready(format!("{TRIES_MAX} tries were overtaken by others that change tables; try again")))
+            self.materialize(&definition, true)
+        })
     }
 
     /// A view's rows are always fresh; one that has none gets them.
     fn refresh_view(&self, name: &ast::ObjectName) -> Result<Cv, QueryError> {
         let unknown = || QueryError::new(QueryErrorKind::UnknownTable, format!("unknown view {name}"));
         let bare = bare_name(name).ok_or_else(unknown)?;
-        for _ in 0..TRIES_MAX {
+        until_taken(|| {
             let snapshot = self.store.snapshot();
             let view = snapshot.view(&bare).ok_or_else(unknown)?;
             if view.rows.is_some() {
-                return Ok(snapshot.cv());
+                Ok(Some(snapshot.cv()))
+            } else {
+                self.materialize(&view.definition, false)
             }
-            if let Some(cv) = self.materialize(&view.definition, false)? {
-                return Ok(cv);
-            }
-        }
-        Err(not_ready(format!("{TRIES_MAX} tries were overtaken by others that change tables; try again")))
+        })
     }
 
     /// Computes a view's rows and hands them to the store; `None` when something came between.
@@ -233,4 +228,14 @@ impl Inner {
         self.store.snapshot().view(name)?;
         Some(QuerySource::Sql(format!("select * from {}", ast::Ident::with_quote('"', name))))
     }
+}
+
+/// Tries until nothing comes between, some times.
+fn until_taken(mut attempt: impl FnMut() -> Result<Option<Cv>, QueryError>) -> Result<Cv, QueryError> {
+    for _ in 0..TRIES_MAX {
+        if let Some(cv) = attempt()? {
+            return Ok(cv);
+        }
+    }
+    Err(not_ready(format!("{TRIES_MAX} tries were overtaken by others that change tables; try again")))
 }

@@ -363,7 +363,9 @@ impl Committer {
     }
 
     fn advance(&mut self, delta: Delta) {
-        let delta = self.views.derive(delta, &mut self.shared.released.lock());
+        let mut released = Vec::new();
+        let delta = self.views.derive(delta, &mut released);
+        self.release(released);
         self.head = Arc::clone(&delta.to);
         self.group.deltas.push(Arc::new(delta));
     }
@@ -500,10 +502,19 @@ impl Committer {
         Ok(())
     }
 
+    /// Ends uses of indexes. The list is locked for no longer than that, as whoever releases one must not wait.
+    fn release(&self, indexes: Vec<IndexId>) {
+        if !indexes.is_empty() {
+            self.shared.released.lock().extend(indexes);
+        }
+    }
+
     /// Views have seen commits that never came to be.
     fn restore_views(&mut self) {
         let durable = Arc::clone(&self.head);
-        self.views.restore(&mut self.head, &mut self.shared.released.lock());
+        let mut released = Vec::new();
+        self.views.restore(&mut self.head, &mut released);
+        self.release(released);
         if !Arc::ptr_eq(&durable, &self.head) {
             let altered = durable.views().filter_map(|view| view.rows.as_ref()).map(|rows| rows.id);
             let altered = altered.filter(|&id| self.head.table(id).is_none()).collect();

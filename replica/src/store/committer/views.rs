@@ -150,7 +150,7 @@ impl Committer {
         let indexes = materialization.indexes.clone();
         let outcome = self.fill(materialization);
         if !matches!(outcome, MaterializationOutcome::Done(_)) {
-            self.shared.released.lock().extend(indexes);
+            self.release(indexes);
         }
         self.group.answers.push(Answer::Materialized { to, outcome });
     }
