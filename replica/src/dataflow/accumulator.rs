@@ -66,6 +66,12 @@ struct Special {
 }
 
 impl Special {
+    fn merge(&mut self, other: &Self) {
+        self.nan += other.nan;
+        self.infinite += other.infinite;
+        self.negative += other.negative;
+    }
+
     /// The sum, where these decide it: NaN, or infinite with a sign.
     fn decides(&self) -> Option<f64> {
         match (self.nan, self.infinite, self.negative) {
@@ -116,6 +122,22 @@ impl Total {
                 }
             }
             _ => debug_assert!(value.is_null(), "arguments' types are checked when a query is registered"),
+        }
+    }
+
+    fn merge(&mut self, other: Self) {
+        match (self, other) {
+            (Self::Integer(own), Self::Integer(other)) => *own += other,
+            (Self::Squares(own), Self::Squares(other)) => *own += other,
+            (Self::Numeric { sum, special }, Self::Numeric { sum: other_sum, special: other_special }) => {
+                sum.merge(other_sum);
+                special.merge(&other_special);
+            }
+            (Self::Float { sum, special }, Self::Float { sum: other_sum, special: other_special }) => {
+                sum.merge(other_sum);
+                special.merge(&other_special);
+            }
+            _ => unreachable!("both are of one type"),
         }
     }
 
@@ -182,6 +204,15 @@ impl Accumulator {
         }
     }
 
+    /// Adds what another one of the same aggregate was given.
+    ///
+    /// # Panics
+    /// For `distinct` ones, which do not know what both were given.
+    pub(super) fn merge(&mut self, other: Self) {
+        assert!(self.seen.is_none() && other.seen.is_none(), "distinct values are told apart in one place");
+        self.kind.merge(other.kind);
+    }
+
     /// The aggregate's value.
     ///
     /// # Errors
@@ -238,6 +269,33 @@ impl Accumulator {
 }
 
 impl Kind {
+    fn merge(&mut self, other: Self) {
+        match (self, other) {
+            (Self::Count(own), Self::Count(other)) => *own += other,
+            (
+                Self::Numbers { count, sum, squares },
+                Self::Numbers { count: other_count, sum: other_sum, squares: other_squares },
+            ) => {
+                *count += other_count;
+                sum.merge(other_sum);
+                if let (Some(own), Some(other)) = (squares, other_squares) {
+                    own.merge(*other);
+                }
+            }
+            (Self::Truths(trues, falses), Self::Truths(other_trues, other_falses)) => {
+                *trues += other_trues;
+                *falses += other_falses;
+            }
+            (Self::Ordered(own), Self::Ordered(other)) => {
+                for (key, (values, count)) in other {
+                    own.entry(key).or_insert((values, 0)).1 += count;
+                }
+                own.retain(|_, (_, count)| *count != 0);
+            }
+            _ => unreachable!("both are of one aggregate"),
+        }
+    }
+
     fn add(&mut self, arguments: &[ValueRef<'_>], order: &[u8], weight: i64) {
         match self {
             Self::Count(count) => *count += weight,

@@ -3,14 +3,17 @@
 use super::{
     accumulator::Accumulator,
     bag::{Bag, encode_order},
+    completion::{Columns, Taker},
     join::is_true,
 };
 use crate::{
     algebra::Aggregate,
-    expr::{EvalError, NoExists, scalar::Computed},
+    expr::{Beside, Cells, EvalError, NoExists, scalar::Computed},
+    pipeline::Budget,
+    plan::Path,
     store::KeyBytes,
 };
-use hashbrown::HashMap;
+use hashbrown::{HashMap, hash_map::Entry};
 use smallvec::SmallVec;
 use tidegate_wire::model::{Order, Row, Value, key::encode_cell};
 
@@ -40,45 +43,27 @@ impl Groups {
         changes: &Bag,
         always: bool,
     ) -> Result<Bag, EvalError> {
-        let mut touched: Vec<KeyBytes> = Vec::new();
-        let mut encoded = Vec::new();
+        let mut grouping = self.grouping(keys, aggregates, always);
+        for (row, weight) in changes {
+            grouping.add(row, *weight)?;
+        }
+        grouping.end()
+    }
+
+    /// Takes rows one by one.
+    pub(super) fn grouping<'g>(
+        &'g mut self,
+        keys: usize,
+        aggregates: &'g [Aggregate],
+        always: bool,
+    ) -> Grouping<'g> {
+        let mut touched = Vec::new();
         if always {
             let group = Group::new(Row::from_values(&[]), aggregates);
             self.groups.insert(KeyBytes::new(), Group { is_touched: true, ..group });
             touched.push(KeyBytes::new());
         }
-        for (row, weight) in changes {
-            encoded.clear();
-            for column in 0..keys {
-                encode_cell(row.cell(column), Order::ASC, &mut encoded);
-            }
-            let group = self
-                .groups
-                .entry_ref(encoded.as_slice())
-                .or_insert_with(|| Group::new(Row::encode(row.cells().take(keys)), aggregates));
-            if !std::mem::replace(&mut group.is_touched, true) {
-                touched.push(KeyBytes::from_slice(&encoded));
-            }
-            group.rows += weight;
-            for (aggregate, accumulator) in aggregates.iter().zip(&mut group.accumulators) {
-                accumulate(aggregate, accumulator, row, *weight)?;
-            }
-        }
-        let mut out = Bag::new();
-        for key in touched {
-            let Some(group) = self.groups.get_mut(&key) else { continue };
-            group.is_touched = false;
-            let is_there = group.rows > 0 || keys == 0;
-            let row = if is_there { Some(group.row(aggregates)?) } else { None };
-            if row != group.told {
-                out.extend(std::mem::replace(&mut group.told, row.clone()).map(|row| (row, -1)));
-                out.extend(row.map(|row| (row, 1)));
-            }
-            if !is_there {
-                self.groups.remove(&key);
-            }
-        }
-        Ok(out)
+        Grouping { groups: Held::Lent(&mut self.groups), keys, aggregates, touched, encoded: Vec::new() }
     }
 
     /// The groups' rows.
@@ -99,11 +84,111 @@ impl Groups {
     }
 }
 
+/// Groups that take rows.
+pub(super) struct Grouping<'g> {
+    groups: Held<'g>,
+    keys: usize,
+    aggregates: &'g [Aggregate],
+    /// The keys of the groups that took some.
+    touched: Vec<KeyBytes>,
+    encoded: Vec<u8>,
+}
+
+impl Grouping<'_> {
+    /// Takes a row so many times.
+    pub(super) fn add<R: Cells>(&mut self, row: &R, weight: i64) -> Result<(), EvalError> {
+        self.encoded.clear();
+        for column in 0..self.keys {
+            encode_cell(row.cell(column), Order::ASC, &mut self.encoded);
+        }
+        let group = self.groups.get().entry_ref(self.encoded.as_slice()).or_insert_with(|| {
+            Group::new(Row::encode((0..self.keys).map(|column| row.cell(column))), self.aggregates)
+        });
+        if !std::mem::replace(&mut group.is_touched, true) {
+            self.touched.push(KeyBytes::from_slice(&self.encoded));
+        }
+        group.rows += weight;
+        for (aggregate, accumulator) in self.aggregates.iter().zip(&mut group.accumulators) {
+            accumulate(aggregate, accumulator, row, weight)?;
+        }
+        Ok(())
+    }
+
+    /// What that changes.
+    pub(super) fn end(mut self) -> Result<Bag, EvalError> {
+        let mut out = Bag::new();
+        let groups = self.groups.get();
+        for key in self.touched {
+            let Some(group) = groups.get_mut(&key) else { continue };
+            group.is_touched = false;
+            let is_there = group.rows > 0 || self.keys == 0;
+            let row = if is_there { Some(group.row(self.aggregates)?) } else { None };
+            if row != group.told {
+                out.extend(std::mem::replace(&mut group.told, row.clone()).map(|row| (row, -1)));
+                out.extend(row.map(|row| (row, 1)));
+            }
+            if !is_there {
+                groups.remove(&key);
+            }
+        }
+        Ok(out)
+    }
+}
+
+/// The groups of an operator, or those of a portion of its rows.
+enum Held<'g> {
+    Lent(&'g mut HashMap<KeyBytes, Group>),
+    Own(HashMap<KeyBytes, Group>),
+}
+
+impl Held<'_> {
+    fn get(&mut self) -> &mut HashMap<KeyBytes, Group> {
+        match self {
+            Self::Lent(groups) => groups,
+            Self::Own(groups) => groups,
+        }
+    }
+}
+
+impl Taker for Grouping<'_> {
+    fn take(&mut self, _: &Budget, path: &Path, rows: &Beside<'_>, weight: i64) -> Result<(), EvalError> {
+        self.add(&Columns::of(path, rows)?, weight)
+    }
+
+    fn fork(&self) -> Option<Self> {
+        let can_merge = !self.aggregates.iter().any(|aggregate| aggregate.distinct);
+        can_merge.then(|| Self {
+            groups: Held::Own(HashMap::new()),
+            touched: Vec::new(),
+            encoded: Vec::new(),
+            ..*self
+        })
+    }
+
+    fn merge(&mut self, mut other: Self) {
+        let groups = self.groups.get();
+        for (key, group) in std::mem::take(other.groups.get()) {
+            match groups.entry(key) {
+                Entry::Vacant(entry) => {
+                    self.touched.push(entry.key().clone());
+                    entry.insert(group);
+                }
+                Entry::Occupied(mut entry) => {
+                    if !std::mem::replace(&mut entry.get_mut().is_touched, true) {
+                        self.touched.push(entry.key().clone());
+                    }
+                    entry.get_mut().merge(group);
+                }
+            }
+        }
+    }
+}
+
 /// Adds a row to an accumulator so many times, if it counts.
-pub(crate) fn accumulate(
+pub(crate) fn accumulate<R: Cells>(
     aggregate: &Aggregate,
     accumulator: &mut Accumulator,
-    row: &Row,
+    row: &R,
     weight: i64,
 ) -> Result<(), EvalError> {
     if let Some(filter) = &aggregate.filter
@@ -127,6 +212,14 @@ impl Group {
     fn new(key: Row, aggregates: &[Aggregate]) -> Self {
         let accumulators = aggregates.iter().map(Accumulator::new).collect();
         Self { key, rows: 0, accumulators, told: None, is_touched: false }
+    }
+
+    /// Adds the rows of another group of the same key.
+    fn merge(&mut self, other: Self) {
+        self.rows += other.rows;
+        for (own, other) in self.accumulators.iter_mut().zip(other.accumulators) {
+            own.merge(other);
+        }
     }
 
     /// The group's row.

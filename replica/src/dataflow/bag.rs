@@ -86,7 +86,11 @@ impl KeyBuffer {
 }
 
 /// A row's key in an order.
-pub(super) fn encode_order(order: &[(Scalar, Order)], row: &Row, out: &mut Vec<u8>) -> Result<(), EvalError> {
+pub(super) fn encode_order<R: Cells>(
+    order: &[(Scalar, Order)],
+    row: &R,
+    out: &mut Vec<u8>,
+) -> Result<(), EvalError> {
     for (scalar, order) in order {
         encode_cell(scalar.value(row, &NoExists)?.as_ref(), *order, out);
     }

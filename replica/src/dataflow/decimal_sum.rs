@@ -63,6 +63,16 @@ impl DecimalSum {
         }
     }
 
+    /// Adds another sum.
+    pub(super) fn merge(&mut self, other: Self) {
+        other.scales.iter().for_each(|(scale, count)| self.count(*scale, *count));
+        self.large += other.large;
+        match self.small.checked_add(other.small) {
+            Some(small) if self.scale == other.scale => self.small = small,
+            _ => self.large += BigDecimal::new(BigInt::from(other.small), other.scale.into()),
+        }
+    }
+
     fn flush(&mut self) {
         self.large += BigDecimal::new(BigInt::from(self.small), self.scale.into());
         self.small = 0;

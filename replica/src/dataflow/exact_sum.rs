@@ -33,12 +33,20 @@ impl ExactSum {
         if number.is_zero() {
             return;
         }
-        let part = exponent.div_euclid(PART_BITS);
+        self.add_to_part(exponent.div_euclid(PART_BITS), number << exponent.rem_euclid(PART_BITS));
+    }
+
+    fn add_to_part(&mut self, part: i32, number: BigInt) {
         let sum = self.parts.entry(part).or_default();
-        *sum += number << exponent.rem_euclid(PART_BITS);
+        *sum += number;
         if sum.is_zero() {
             self.parts.remove(&part);
         }
+    }
+
+    /// Adds another sum.
+    pub(super) fn merge(&mut self, other: Self) {
+        other.parts.into_iter().for_each(|(part, number)| self.add_to_part(part, number));
     }
 
     /// The sum as a whole number times a power of two.

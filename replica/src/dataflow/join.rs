@@ -4,25 +4,26 @@
 use super::{
     Step,
     bag::{Arrangement, Bag, encode_key},
+    completion::{Completion, Taker},
 };
 use crate::{
-    expr::{Beside, Cells, Condition, EvalError, NoExists, Scalar},
+    expr::{Beside, Cells, Condition, EvalError, NoExists},
     pipeline::read::Reader,
-    plan::{Input, Join, Lookup, LookupAccess, Path, Source, Step as PlannedStep, estimate},
+    plan::{Input, Join, Lookup, LookupAccess, Source, Step as PlannedStep, estimate},
     query::shape::Access,
     store::TableId,
 };
-use tidegate_wire::model::{Order, Row, key::encode_cell, row::RowEncoder};
+use tidegate_wire::model::{Order, Row, key::encode_cell};
 
-/// What a join changes. `depends` says that some input depends on the slots.
+/// Gives a taker what a join changes. `depends` says that some input depends on the slots.
 pub(super) fn advance(
     arrangements: &mut [Vec<Arrangement>],
     join: &Join,
     step: &Step<'_>,
     changes: &[Bag],
     depends: bool,
-) -> Result<Bag, EvalError> {
-    let mut out = Bag::new();
+    taker: &mut impl Taker,
+) -> Result<(), EvalError> {
     if step.is_first {
         // Whatever depends on slots has no rows yet.
         let start = (!depends).then(|| cheapest(join, step, changes));
@@ -31,15 +32,15 @@ pub(super) fn advance(
                 arrange(&mut arrangements[number], input, &changes[node])?;
             }
         }
-        if let Some(start) = start {
+        if let Some((start, cost)) = start {
             let hashed = hashed(join, start, step, changes)?;
-            let completion = Completion { arrangements, join, step, start: None, hashed };
-            completion.all_rows(start, changes, &mut out)?;
+            let completion = Completion { arrangements, join, step, start: None, hashed: &hashed };
+            completion.all_rows(start, cost, changes, taker)?;
         }
-        return Ok(out);
+        return Ok(());
     }
     for (number, input) in join.inputs.iter().enumerate() {
-        let completion = Completion { arrangements, join, step, start: Some(number), hashed: Vec::new() };
+        let completion = Completion { arrangements, join, step, start: Some(number), hashed: &[] };
         let path = &join.paths[number];
         match &input.source {
             Source::Table { table, used } => {
@@ -48,7 +49,7 @@ pub(super) fn advance(
                         if let Some(row) = row
                             && completion.passes(&input.filter, row, Some(*table))?
                         {
-                            completion.complete(path, 0, &Beside::one(row), weight, &mut out)?;
+                            completion.complete(path, 0, &Beside::one(row), weight, taker)?;
                         }
                     }
                 }
@@ -56,14 +57,14 @@ pub(super) fn advance(
             Source::Node(node) => {
                 for (row, weight) in &changes[*node] {
                     if completion.passes(&input.filter, row, None)? {
-                        completion.complete(path, 0, &Beside::one(row), *weight, &mut out)?;
+                        completion.complete(path, 0, &Beside::one(row), *weight, taker)?;
                     }
                 }
                 arrange(&mut arrangements[number], input, &changes[*node])?;
             }
         }
     }
-    Ok(out)
+    Ok(())
 }
 
 /// How many rows an input has.
@@ -88,8 +89,8 @@ fn expect(join: &Join, start: usize, rows: f64, each: &mut dyn FnMut(&PlannedSte
     expected
 }
 
-/// The input from which it costs least to compute a join whole.
-fn cheapest(join: &Join, step: &Step<'_>, changes: &[Bag]) -> usize {
+/// The input from which it costs least to compute a join whole, and what that costs.
+fn cheapest(join: &Join, step: &Step<'_>, changes: &[Bag]) -> (usize, f64) {
     let cost = |start: usize| {
         let rows = rows(&join.inputs[start], step, changes);
         let mut cost = rows;
@@ -98,12 +99,14 @@ fn cheapest(join: &Join, step: &Step<'_>, changes: &[Bag]) -> usize {
                 Source::Table { table, .. } => Some(table_rows(table, step)),
                 Source::Node(_) => None,
             };
-            cost += estimate::look_ups(table, look_ups) + look_ups * next.found.0;
+            let is_by_index = matches!(next.by.access, LookupAccess::Table(Access::Index(_)));
+            cost +=
+                estimate::look_ups(table, look_ups) + estimate::rows(look_ups * next.found.0, is_by_index);
         });
         cost + made
     };
-    let costs: Vec<f64> = (0..join.inputs.len()).map(cost).collect();
-    (0..costs.len()).min_by(|&a, &b| costs[a].total_cmp(&costs[b])).unwrap_or(0)
+    let costs = (0..join.inputs.len()).map(|start| (start, cost(start)));
+    costs.min_by(|(_, a), (_, b)| a.total_cmp(b)).expect("a join has an input")
 }
 
 /// Per step of a path, its table's rows by their key where they are looked up so often that hashing them all costs less.
@@ -194,7 +197,7 @@ pub(super) fn look_up<R: Cells>(
 }
 
 /// As [`look_up`], in an arrangement.
-fn look_up_in<R: Cells>(
+pub(super) fn look_up_in<R: Cells>(
     step: &Step<'_>,
     arrangement: &Arrangement,
     by: &Lookup,
@@ -214,7 +217,7 @@ fn look_up_in<R: Cells>(
 }
 
 /// Calls `each` with rows of a table, until it says that it has enough.
-fn read<'r>(
+pub(super) fn read<'r>(
     reader: &Reader<'_>,
     table: TableId,
     rows: impl Iterator<Item = (&'r [u8], &'r Row)>,
@@ -232,109 +235,4 @@ fn read<'r>(
         }
     }
     Ok(())
-}
-
-/// Completes rows of one input.
-struct Completion<'a, 's> {
-    arrangements: &'a [Vec<Arrangement>],
-    join: &'a Join,
-    step: &'a Step<'s>,
-    /// The input whose changes are completed; `None` reads every input as it is after the step.
-    start: Option<usize>,
-    /// Per step of the path, what need not be looked up in its table.
-    hashed: Vec<Option<Arrangement>>,
-}
-
-impl Completion<'_, '_> {
-    fn passes(&self, filter: &Condition, row: &Row, table: Option<TableId>) -> Result<bool, EvalError> {
-        is_true(filter, row).inspect_err(|_| {
-            if let Some(table) = table {
-                self.step.after.note_failure(table, row);
-            }
-        })
-    }
-
-    /// Completes all rows of an input.
-    fn all_rows(&self, start: usize, changes: &[Bag], out: &mut Bag) -> Result<(), EvalError> {
-        let (input, path) = (&self.join.inputs[start], &self.join.paths[start]);
-        match &input.source {
-            Source::Table { table, .. } => {
-                let reader = &self.step.after;
-                let Some(tree) = reader.tree(*table, &Access::Primary)? else { return Ok(()) };
-                read(reader, *table, tree.iter(), &mut |row| {
-                    if is_true(&input.filter, row)? {
-                        self.complete(path, 0, &Beside::one(row), 1, out)?;
-                    }
-                    Ok(true)
-                })
-            }
-            Source::Node(node) => {
-                for (row, weight) in &changes[*node] {
-                    if is_true(&input.filter, row)? {
-                        self.complete(path, 0, &Beside::one(row), *weight, out)?;
-                    }
-                }
-                Ok(())
-            }
-        }
-    }
-
-    /// Completes rows from a step of their path on.
-    fn complete(
-        &self,
-        path: &Path,
-        at: usize,
-        rows: &Beside<'_>,
-        weight: i64,
-        out: &mut Bag,
-    ) -> Result<(), EvalError> {
-        let Some(next) = path.steps.get(at) else {
-            self.step.after.budget.pass()?;
-            let whole = if path.steps.is_empty() {
-                project(&path.columns, rows.first())?
-            } else {
-                computed(&path.columns, rows)?
-            };
-            out.push((whole, weight));
-            return Ok(());
-        };
-        let is_after = self.start.is_none_or(|start| next.input < start);
-        let input = (&self.join.inputs[next.input], &self.arrangements[next.input][..]);
-        let mut each = |found: &Row, times: i64| {
-            let wide = rows.and(found);
-            if is_true(&next.condition, &wide)? {
-                self.complete(path, at + 1, &wide, weight * times, out)?;
-            }
-            Ok(true)
-        };
-        match self.hashed.get(at) {
-            Some(Some(arrangement)) => look_up_in(self.step, arrangement, &next.by, rows, &mut each),
-            _ => look_up(self.step, is_after, input, &next.by, rows, &mut each),
-        }
-    }
-}
-
-/// The columns computed from a row.
-pub(super) fn project(columns: &[Scalar], row: &Row) -> Result<Row, EvalError> {
-    let is_same = columns.len() == row.len()
-        && columns
-            .iter()
-            .enumerate()
-            .all(|(at, column)| matches!(column, Scalar::Column(from) if *from == at));
-    if is_same {
-        return Ok(row.clone());
-    }
-    computed(columns, row)
-}
-
-/// A row of columns computed.
-fn computed<R: Cells>(columns: &[Scalar], row: &R) -> Result<Row, EvalError> {
-    let mut encoder = RowEncoder::default();
-    for column in columns {
-        match column {
-            Scalar::Column(at) => row.copy(*at, &mut encoder),
-            computed => encoder.push(computed.value(row, &NoExists)?.as_ref()),
-        }
-    }
-    Ok(encoder.finish())
 }

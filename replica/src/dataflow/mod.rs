@@ -8,6 +8,7 @@
 mod accumulator;
 mod aggregate;
 mod bag;
+mod completion;
 mod decimal_sum;
 mod exact_sum;
 mod isolate;
@@ -70,7 +71,18 @@ struct Step<'a> {
     key: KeyBuffer,
 }
 
-impl Step<'_> {
+impl<'a> Step<'a> {
+    fn new(delta: &'a Delta, is_first: bool, parameters: Bag, budget: &'a Budget) -> Self {
+        Self {
+            delta,
+            before: Reader { snapshot: &delta.from, budget },
+            after: Reader { snapshot: &delta.to, budget },
+            is_first,
+            parameters,
+            key: KeyBuffer::default(),
+        }
+    }
+
     /// A table's changed rows, before and after, but for those that differ in none of the columns used.
     fn changed(&self, table: TableId, used: &[usize]) -> impl Iterator<Item = (Option<&Row>, Option<&Row>)> {
         let rows = self.delta.table(table).iter().map(|change| (change.old.as_ref(), change.new.as_ref()));
@@ -258,15 +270,7 @@ impl Dataflow {
         parameters: Bag,
         budget: &Budget,
     ) -> Result<Bag, Failure> {
-        let step = Step {
-            delta,
-            before: Reader { snapshot: &delta.from, budget },
-            after: Reader { snapshot: &delta.to, budget },
-            is_first,
-            parameters,
-            key: KeyBuffer::default(),
-        };
-        let mut last = self.operators.step(&step)?;
+        let mut last = self.operators.step(&Step::new(delta, is_first, parameters, budget))?;
         consolidate(&mut last);
         Ok(last)
     }

@@ -4,6 +4,7 @@ use super::{
     Step, Units,
     bag::Bag,
     isolate::Failure,
+    join,
     recursive::Loop,
     state::State,
     unit::{Unit, UnitHandle},
@@ -26,6 +27,8 @@ pub(super) struct Operators {
     shared: Vec<Option<UnitHandle>>,
     /// Per operator, whether it runs here: it is not shared, nor only needed for what is.
     runs: Vec<bool>,
+    /// Per operator, whether it is a join that a grouping reads, and nothing else.
+    grouped: Vec<bool>,
 }
 
 impl Operators {
@@ -37,6 +40,7 @@ impl Operators {
             profiles: vec![OperatorProfile::default(); nodes.len()],
             shared: nodes.iter().map(|_| None).collect(),
             runs: vec![true; nodes.len()],
+            grouped: grouped(nodes),
         }
     }
 
@@ -134,7 +138,8 @@ impl Operators {
         let budget = step.after.budget;
         let mut started = Instant::now();
         let mut changes = vec![Bag::new(); self.nodes.len()];
-        for (at, node) in self.nodes.iter().enumerate().filter(|(_, node)| !node.is_looped) {
+        let nodes = Arc::clone(&self.nodes);
+        for (at, node) in nodes.iter().enumerate().filter(|(_, node)| !node.is_looped) {
             let done = match (&self.shared[at], &node.operator) {
                 (Some(unit), _) => {
                     changes[at] = Unit::step(unit, step)?;
@@ -145,11 +150,15 @@ impl Operators {
                     let State::Recursive(mut found) = std::mem::take(&mut self.states[at]) else {
                         unreachable!("a state is made for its operator");
                     };
-                    let done = Loop { states: &mut self.states, nodes: &self.nodes, recursive, step }
+                    let done = Loop { states: &mut self.states, nodes: &nodes, recursive, step }
                         .advance(&mut found, &mut changes);
                     self.states[at] = State::Recursive(found);
                     done
                 }
+                (None, Operator::Aggregate { input, .. }) if !is_advance && self.is_streamed(*input) => {
+                    self.group_streamed(at, *input, step, &changes)
+                }
+                (None, Operator::Join(_)) if !is_advance && self.is_streamed(at) => continue,
                 (None, operator) => self.states[at].advance(operator, step, &changes, node.depends),
             };
             changes[at] = done.map_err(|error| Failure {
@@ -164,4 +173,48 @@ impl Operators {
         }
         Ok(changes.pop().unwrap_or_default())
     }
+
+    /// Whether an operator is a join whose rows only a grouping reads, which then takes them one by one: a hydration may
+    /// have millions of them.
+    fn is_streamed(&self, at: usize) -> bool {
+        self.runs[at] && self.grouped[at]
+    }
+
+    /// What a grouping changes that takes the rows of a join as they are found.
+    fn group_streamed(
+        &mut self,
+        at: usize,
+        input: usize,
+        step: &Step<'_>,
+        changes: &[Bag],
+    ) -> Result<Bag, EvalError> {
+        let (before, own) = self.states.split_at_mut(at);
+        let (Operator::Join(join), State::Join(arrangements)) =
+            (&self.nodes[input].operator, &mut before[input])
+        else {
+            unreachable!("what is streamed is a join");
+        };
+        let (Operator::Aggregate { keys, aggregates, .. }, State::Aggregate(groups)) =
+            (&self.nodes[at].operator, &mut own[0])
+        else {
+            unreachable!("what takes a stream is a grouping");
+        };
+        let mut grouping = groups.grouping(*keys, aggregates, *keys == 0 && step.is_first);
+        join::advance(arrangements, join, step, changes, self.nodes[input].depends, &mut grouping)?;
+        grouping.end()
+    }
+}
+
+/// Per operator, whether it is a join that a grouping reads, and nothing else.
+fn grouped(nodes: &[Node]) -> Vec<bool> {
+    let mut readers = vec![0; nodes.len()];
+    nodes.iter().flat_map(|node| node.operator.inputs()).for_each(|input| readers[input] += 1);
+    let mut grouped = vec![false; nodes.len()];
+    for node in nodes {
+        if let Operator::Aggregate { input, .. } = node.operator {
+            let is_join = matches!(nodes[input].operator, Operator::Join(_)) && !nodes[input].is_looped;
+            grouped[input] = is_join && readers[input] == 1 && !node.is_looped;
+        }
+    }
+    grouped
 }

@@ -87,7 +87,9 @@ impl State {
                 Ok(inputs.iter().flat_map(|&input| changes[input].iter().cloned()).collect())
             }
             (Self::Join(arrangements), Operator::Join(join)) => {
-                join::advance(arrangements, join, step, changes, depends)
+                let mut out = Bag::new();
+                join::advance(arrangements, join, step, changes, depends, &mut out)?;
+                Ok(out)
             }
             (Self::Mark(sides), Operator::Mark(mark)) => sides.advance(mark, step, changes),
             (Self::Single(singles), Operator::Single { input, keys }) => {

@@ -129,10 +129,10 @@ impl Partition<'_> {
                 held = wanted.start..wanted.start;
             }
             for row in &self.rows[held.start..wanted.start.min(held.end)] {
-                accumulate(aggregate, &mut accumulator, row, -1)?;
+                accumulate(aggregate, &mut accumulator, *row, -1)?;
             }
             for row in &self.rows[held.end..wanted.end] {
-                accumulate(aggregate, &mut accumulator, row, 1)?;
+                accumulate(aggregate, &mut accumulator, *row, 1)?;
             }
             held = wanted.clone();
             let value = accumulator.value(aggregate)?;

@@ -68,6 +68,32 @@ impl Budget {
         Self { temporary: Some(RefCell::default()), ..Self::new(limit) }
     }
 
+    /// Whether several threads may share it: not where the rows that are read are counted against a limit.
+    pub(crate) fn is_divisible(&self) -> bool {
+        self.rows_max == u64::MAX
+    }
+
+    /// One for a thread that does a portion of the work.
+    pub(crate) fn portion(&self) -> Self {
+        Self {
+            deadline: self.deadline,
+            rows_max: u64::MAX,
+            rows_read: Cell::new(0),
+            rows_passed: Cell::new(0),
+            failed: RefCell::default(),
+            temporary: self.temporary.clone(),
+        }
+    }
+
+    /// Counts what a portion of the work took.
+    ///
+    /// # Errors
+    /// When that is more rows than operators may pass on.
+    pub(crate) fn add(&self, portion: &Self) -> Result<(), EvalError> {
+        self.rows_read.set(self.rows_read.get() + portion.rows_read.get());
+        self.pass_all(portion.rows_passed.get())
+    }
+
     /// Rows read so far.
     #[must_use]
     pub fn rows_read(&self) -> u64 {
@@ -79,9 +105,17 @@ impl Budget {
         self.failed.take()
     }
 
+    pub(crate) fn set_failed(&self, row: Option<FailedRow>) {
+        self.failed.replace(row);
+    }
+
     /// Counts a row that an operator passes on.
     pub(crate) fn pass(&self) -> Result<(), EvalError> {
-        let rows = self.rows_passed.get() + 1;
+        self.pass_all(1)
+    }
+
+    fn pass_all(&self, rows: u64) -> Result<(), EvalError> {
+        let rows = self.rows_passed.get() + rows;
         self.rows_passed.set(rows);
         if rows > ROWS_PASSED_MAX { Err(EvalError::TooManyRows(ROWS_PASSED_MAX)) } else { Ok(()) }
     }

@@ -51,6 +51,14 @@ const LOOK_UP: f64 = 4.0;
 /// What hashing one row of a table costs.
 const HASH: f64 = 3.0;
 
+/// What reading a row by a secondary index costs, in rows read in the order in which they are kept.
+const ROW_BY_INDEX: f64 = 4.0;
+
+/// What reading so many rows that look-ups find costs.
+pub(crate) fn rows(rows: f64, is_by_index: bool) -> f64 {
+    if is_by_index { rows * ROW_BY_INDEX } else { rows }
+}
+
 /// Whether it costs less to hash a table's rows than to look them up so many times.
 pub(crate) fn is_worth_hashing(rows: f64, look_ups: f64) -> bool {
     rows * HASH + look_ups < look_ups * LOOK_UP

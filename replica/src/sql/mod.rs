@@ -30,6 +30,7 @@ mod set_operation;
 pub mod statement;
 mod steps;
 mod subquery;
+mod tokens;
 mod type_name;
 mod window;
 pub mod write;

@@ -1,13 +1,15 @@
-//! From text to the parser's tree. Names of parameters become single tokens first, since a dot in one and a cast after
-//! one are written without spaces.
+//! From text to the parser's tree.
 
-use super::place::{Place, Result};
+use super::{
+    place::{Place, Result},
+    tokens,
+};
 use crate::query::QueryErrorKind;
 use sqlparser::{
     ast::{Expr, Statement},
     dialect::PostgreSqlDialect,
     parser::{Parser, ParserError},
-    tokenizer::{Token, TokenWithSpan, Tokenizer},
+    tokenizer::{Token, Tokenizer},
 };
 
 /// Most bytes of a query's text. A longer one is refused.
@@ -61,7 +63,7 @@ fn parser(text: &str) -> Result<(Parser<'static>, Words)> {
     let tokens = Tokenizer::new(&DIALECT, text).tokenize_with_location().map_err(|error| {
         Place::from(error.location).error(QueryErrorKind::BadQuery, error.message.to_lowercase())
     })?;
-    let tokens = with_negated_exists(with_parameters(tokens));
+    let tokens = tokens::prepared(tokens);
     if let Some(token) = tokens.get(TOKENS_MAX) {
         return Place::from(token.span)
             .bad(format_args!("the text has more than the limit of {TOKENS_MAX} words and signs"));
@@ -84,7 +86,7 @@ fn parser(text: &str) -> Result<(Parser<'static>, Words)> {
 #[must_use]
 pub fn has_parameter(text: &str, name: &str) -> bool {
     let tokens = Tokenizer::new(&DIALECT, text).tokenize_with_location().unwrap_or_default();
-    with_parameters(tokens).iter().any(|token| match &token.token {
+    tokens::with_parameters(tokens).iter().any(|token| match &token.token {
         Token::Placeholder(placeholder) => placeholder.strip_prefix(':') == Some(name),
         _ => false,
     })
@@ -122,87 +124,4 @@ fn refusal(error: ParserError) -> crate::query::QueryError {
         None => message,
     };
     place.error(QueryErrorKind::BadQuery, message)
-}
-
-/// Puts parentheses around `exists (…)` after `not`: the parser takes `not exists (…)` for the operand of an operator that
-/// follows, where SQL negates last.
-fn with_negated_exists(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
-    let is_word = |at: usize, word: &str| match tokens.get(at).map(|token| &token.token) {
-        Some(Token::Word(found)) => found.quote_style.is_none() && found.value.eq_ignore_ascii_case(word),
-        _ => false,
-    };
-    let is = |at: usize, wanted: &Token| tokens.get(at).is_some_and(|token| token.token == *wanted);
-    // How many parentheses are open where an `exists` began.
-    let (mut open, mut begun) = (0_usize, Vec::new());
-    let mut out = Vec::with_capacity(tokens.len());
-    for (at, token) in tokens.iter().enumerate() {
-        if at > 0 && is_word(at - 1, "not") && is_word(at, "exists") && is(at + 1, &Token::LParen) {
-            out.push(TokenWithSpan { token: Token::LParen, span: token.span });
-            begun.push(open);
-        }
-        out.push(token.clone());
-        match token.token {
-            Token::LParen => open += 1,
-            Token::RParen => {
-                open = open.saturating_sub(1);
-                if begun.last() == Some(&open) {
-                    begun.pop();
-                    out.push(token.clone());
-                }
-            }
-            _ => {}
-        }
-    }
-    out
-}
-
-/// Makes one placeholder of a colon, the word that follows at once, and further words with dots between.
-fn with_parameters(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
-    let mut out: Vec<TokenWithSpan> = Vec::with_capacity(tokens.len());
-    let mut tokens = tokens.into_iter().peekable();
-    while let Some(token) = tokens.next() {
-        if token.token != Token::Colon {
-            if !matches!(token.token, Token::Whitespace(_)) {
-                out.push(token);
-            }
-            continue;
-        }
-        let mut span = token.span;
-        let mut name = String::from(":");
-        if let Some(next) = tokens.next_if(|next| bare_word(&next.token).is_some()) {
-            name.push_str(bare_word(&next.token).unwrap_or_default());
-            span = span.union(&next.span);
-            while tokens.peek().is_some_and(|next| next.token == Token::Period) {
-                let Some(dot) = tokens.next() else { break };
-                match tokens.next_if(|next| bare_word(&next.token).is_some()) {
-                    Some(next) => {
-                        name.push('.');
-                        name.push_str(bare_word(&next.token).unwrap_or_default());
-                        span = span.union(&next.span);
-                    }
-                    None => {
-                        out.push(TokenWithSpan {
-                            token: Token::Placeholder(std::mem::take(&mut name)),
-                            span,
-                        });
-                        out.push(dot);
-                        break;
-                    }
-                }
-            }
-            if !name.is_empty() {
-                out.push(TokenWithSpan { token: Token::Placeholder(name), span });
-            }
-        } else {
-            out.push(token);
-        }
-    }
-    out
-}
-
-fn bare_word(token: &Token) -> Option<&str> {
-    match token {
-        Token::Word(word) if word.quote_style.is_none() => Some(&word.value),
-        _ => None,
-    }
 }

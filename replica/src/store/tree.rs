@@ -130,6 +130,26 @@ impl<V: Clone> Tree<V> {
         PrefixIter::new(&self.root, prefix, start)
     }
 
+    /// All entries in at most so many portions of about one size, ascending.
+    pub fn portions(&self, count: usize) -> impl Iterator<Item = impl Iterator<Item = (&[u8], &V)>> {
+        // Subtrees of one height, enough of them that their differences even out.
+        let mut subtrees: Vec<&Node<V>> = vec![&self.root];
+        while subtrees.len() < 16 * count
+            && let Some(Node::Inner(_)) = subtrees.first()
+        {
+            let children = subtrees.iter().flat_map(|node| match node {
+                Node::Inner(inner) => inner.children.as_slice(),
+                Node::Leaf(_) => &[],
+            });
+            subtrees = children.map(|child| &**child).collect();
+        }
+        let size = subtrees.len().div_ceil(count.max(1)).max(1);
+        let portions: Vec<Vec<&Node<V>>> = subtrees.chunks(size).map(<[_]>::to_vec).collect();
+        portions
+            .into_iter()
+            .map(|subtrees| subtrees.into_iter().flat_map(|subtree| Iter::new(subtree, Bound::Unbounded)))
+    }
+
     /// Values at so many random places, the same for the same tree. A value may come twice. Nothing for an empty tree.
     pub fn sample(&self, count: usize) -> impl Iterator<Item = &V> {
         let mut seed = 1_u64;

@@ -9,4 +9,5 @@ pub mod thread;
 pub use event::{BindingId, Change, Fault, FaultCause, QueryId, WorkerEvent, WorkerId};
 pub use gauges::QueryGauges;
 pub use input::WorkerInput;
+pub(crate) use thread::STACK_BYTES;
 pub use thread::WorkerHandle;

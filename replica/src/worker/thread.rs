@@ -134,7 +134,7 @@ fn merge_length(waiting: &[Arc<Delta>]) -> usize {
 }
 
 /// Conditions nest as deep as the limits allow, and are evaluated by recursion.
-const STACK_BYTES: usize = 16 << 20;
+pub(crate) const STACK_BYTES: usize = 16 << 20;
 
 /// The fault of a query that reads a table or view which is there no longer, or has other columns.
 fn schema_changed(what: &str) -> Fault {

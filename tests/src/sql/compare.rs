@@ -178,8 +178,9 @@ fn same(expected: &Cell, got: &Cell, approximate: bool) -> bool {
 fn sort_key(cell: &Cell) -> String {
     match cell {
         Cell::Float(value) => format!("{:?}", value + 0.0),
+        // Equal decimals may be spelled with more zeros or fewer.
         Cell::Text(text) if text.contains('.') && text.parse::<f64>().is_ok() => {
-            text.trim_end_matches('0').trim_end_matches('.').replace("-0", "0")
+            Cell::Text(text.trim_end_matches('0').trim_end_matches('.').to_owned()).to_string()
         }
         other => other.to_string(),
     }

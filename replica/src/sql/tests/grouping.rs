@@ -1,6 +1,22 @@
 //! Grouping, aggregates and grouping sets.
 
-use super::means;
+use super::{bound, means, show};
+
+#[test]
+fn an_element_of_grouping_sets_may_begin_with_parentheses() {
+    for (text, plain) in [
+        ("select count(*) from t group by rollup ((a) + 1)", "rollup (((a) + 1))"),
+        ("select count(*) from t group by cube (((id))::text, (a, ok))", "cube ((((id))::text), (a, ok))"),
+        (
+            "select count(*) from t group by grouping sets ((a) + (1), (a, ok), ())",
+            "grouping sets (((a) + (1)), (a, ok), ())",
+        ),
+    ] {
+        let (before, _) = text.split_once("group by ").expect("it groups");
+        let meant = |text: &str| show::select(&bound(text).unwrap_or_else(|error| panic!("{text}: {error}")));
+        assert_eq!(meant(text), meant(&format!("{before}group by {plain}")), "{text}");
+    }
+}
 
 #[test]
 fn grouping() {

@@ -96,6 +96,23 @@ fn borrowed(bound: &Bound<Vec<u8>>) -> Bound<&[u8]> {
     bound.as_ref().map(Vec::as_slice)
 }
 
+#[test]
+fn portions_are_all_entries_in_order() {
+    for len in [0, 1, 33, 2_000, 50_000] {
+        let tree: Tree<u64> = Tree::from_sorted((0..len).map(|n| (integer_key(n), n)));
+        for count in [1, 2, 3, 7] {
+            let portions: Vec<Vec<_>> = tree.portions(count).map(entries).collect();
+            assert!(portions.len() <= count, "{} portions of {len} entries", portions.len());
+            assert_eq!(portions.concat(), entries(tree.iter()));
+            if len >= 2_000 {
+                let even = tree.len() / count;
+                assert_eq!(portions.len(), count);
+                assert!(portions.iter().all(|portion| portion.len() > even / 2 && portion.len() < 2 * even));
+            }
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 enum Step {
     Insert(Vec<u8>, u64),

@@ -1,0 +1,277 @@
+//! How a join completes rows of one of its inputs with rows of the others, and what becomes of the completed ones. Where
+//! it computes the join of a large table whole, several threads take a portion each.
+
+use super::{
+    Step,
+    bag::{Arrangement, Bag},
+    join::{is_true, look_up, look_up_in, read},
+};
+use crate::{
+    expr::{Beside, Cells, Condition, EvalError, NoExists, Scalar, scalar::Computed},
+    pipeline::Budget,
+    plan::{Join, LookupAccess, Path, Source},
+    query::shape::Access,
+    store::{TableId, tree::Tree},
+    worker::STACK_BYTES,
+};
+use smallvec::SmallVec;
+use std::thread;
+use tidegate_wire::model::{Row, ValueRef, row::RowEncoder};
+
+/// Work for which a thread of its own is worth its start, in rows read; little in tests, so that they have portions.
+const PORTION_COST_MIN: f64 = if cfg!(test) { 100.0 } else { 100_000.0 };
+
+/// Most threads that compute one join.
+const THREADS_MAX: usize = 4;
+
+/// What takes the rows of a join.
+pub(super) trait Taker: Send + Sized {
+    /// Takes a row, given by the path that completed it and the rows side by side that make it, so many times.
+    fn take(&mut self, budget: &Budget, path: &Path, rows: &Beside<'_>, weight: i64)
+    -> Result<(), EvalError>;
+
+    /// Another one for a portion of the rows; nothing where all have to come to this one.
+    fn fork(&self) -> Option<Self>;
+
+    /// Takes over what another one took.
+    fn merge(&mut self, other: Self);
+}
+
+/// The rows as a bag.
+impl Taker for Bag {
+    fn take(
+        &mut self,
+        budget: &Budget,
+        path: &Path,
+        rows: &Beside<'_>,
+        weight: i64,
+    ) -> Result<(), EvalError> {
+        budget.pass()?;
+        let whole = if path.steps.is_empty() {
+            project(&path.columns, rows.first())?
+        } else {
+            computed(&path.columns, rows)?
+        };
+        self.push((whole, weight));
+        Ok(())
+    }
+
+    fn fork(&self) -> Option<Self> {
+        Some(Self::new())
+    }
+
+    fn merge(&mut self, other: Self) {
+        self.extend(other);
+    }
+}
+
+/// Completes rows of one input.
+pub(super) struct Completion<'a, 's> {
+    pub(super) arrangements: &'a [Vec<Arrangement>],
+    pub(super) join: &'a Join,
+    pub(super) step: &'a Step<'s>,
+    /// The input whose changes are completed; `None` reads every input as it is after the step.
+    pub(super) start: Option<usize>,
+    /// Per step of the path, what need not be looked up in its table.
+    pub(super) hashed: &'a [Option<Arrangement>],
+}
+
+impl Completion<'_, '_> {
+    pub(super) fn passes(
+        &self,
+        filter: &Condition,
+        row: &Row,
+        table: Option<TableId>,
+    ) -> Result<bool, EvalError> {
+        is_true(filter, row).inspect_err(|_| {
+            if let Some(table) = table {
+                self.step.after.note_failure(table, row);
+            }
+        })
+    }
+
+    /// Completes all rows of an input, which costs about so much as reading so many rows.
+    pub(super) fn all_rows<T: Taker>(
+        &self,
+        start: usize,
+        cost: f64,
+        changes: &[Bag],
+        taker: &mut T,
+    ) -> Result<(), EvalError> {
+        let (input, path) = (&self.join.inputs[start], &self.join.paths[start]);
+        match &input.source {
+            Source::Table { table, .. } => {
+                let Some(tree) = self.step.after.tree(*table, &Access::Primary)? else { return Ok(()) };
+                let threads = thread::available_parallelism().map_or(1, usize::from).min(THREADS_MAX);
+                let portions = threads.min((cost / PORTION_COST_MIN) as usize);
+                if portions > 1
+                    && self.step.after.budget.is_divisible()
+                    && let Some(takers) = (0..portions).map(|_| taker.fork()).collect::<Option<Vec<T>>>()
+                {
+                    return self.portions(start, *table, &tree, takers, taker);
+                }
+                self.table_rows(start, *table, tree.iter(), taker)
+            }
+            Source::Node(node) => {
+                for (row, weight) in &changes[*node] {
+                    if is_true(&input.filter, row)? {
+                        self.complete(path, 0, &Beside::one(row), *weight, taker)?;
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Completes some rows of a table that an input reads.
+    fn table_rows<'r>(
+        &self,
+        start: usize,
+        table: TableId,
+        rows: impl Iterator<Item = (&'r [u8], &'r Row)>,
+        taker: &mut impl Taker,
+    ) -> Result<(), EvalError> {
+        let (input, path) = (&self.join.inputs[start], &self.join.paths[start]);
+        read(&self.step.after, table, rows, &mut |row| {
+            if is_true(&input.filter, row)? {
+                self.complete(path, 0, &Beside::one(row), 1, taker)?;
+            }
+            Ok(true)
+        })
+    }
+
+    /// Completes all rows of a table, a portion for each of some takers, on a thread for each.
+    fn portions<T: Taker>(
+        &self,
+        start: usize,
+        table: TableId,
+        tree: &Tree<Row>,
+        takers: Vec<T>,
+        taker: &mut T,
+    ) -> Result<(), EvalError> {
+        let Self { arrangements, join, step, hashed, .. } = *self;
+        // An index that is there for this reading only is built once.
+        for next in &join.paths[start].steps {
+            if let (LookupAccess::Table(access), Source::Table { table, .. }) =
+                (&next.by.access, &join.inputs[next.input].source)
+            {
+                step.after.tree(*table, access)?;
+            }
+        }
+        let (delta, is_first, budget) = (step.delta, step.is_first, step.after.budget);
+        let done = thread::scope(|scope| {
+            let portions = tree.portions(takers.len()).zip(takers);
+            let threads: Vec<_> = portions
+                .map(|(rows, mut taker)| {
+                    let budget = budget.portion();
+                    let work = move || {
+                        let step = Step::new(delta, is_first, Bag::new(), &budget);
+                        let completion = Completion { arrangements, join, step: &step, start: None, hashed };
+                        let done = completion.table_rows(start, table, rows, &mut taker);
+                        drop(step);
+                        done.map_err(|error| (error, budget.take_failed())).map(|()| (taker, budget))
+                    };
+                    thread::Builder::new()
+                        .name("portion".to_owned())
+                        .stack_size(STACK_BYTES)
+                        .spawn_scoped(scope, work)
+                        .expect("the system has a thread to spare")
+                })
+                .collect();
+            let joined = threads.into_iter().map(|thread| match thread.join() {
+                Ok(done) => done,
+                Err(panic) => std::panic::resume_unwind(panic),
+            });
+            joined.collect::<Vec<_>>()
+        });
+        for done in done {
+            match done {
+                Ok((other, portion)) => {
+                    taker.merge(other);
+                    budget.add(&portion)?;
+                }
+                Err((error, row)) => {
+                    budget.set_failed(row);
+                    return Err(error);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Completes rows from a step of their path on.
+    pub(super) fn complete<T: Taker>(
+        &self,
+        path: &Path,
+        at: usize,
+        rows: &Beside<'_>,
+        weight: i64,
+        taker: &mut T,
+    ) -> Result<(), EvalError> {
+        let Some(next) = path.steps.get(at) else {
+            return taker.take(self.step.after.budget, path, rows, weight);
+        };
+        let is_after = self.start.is_none_or(|start| next.input < start);
+        let input = (&self.join.inputs[next.input], &self.arrangements[next.input][..]);
+        let mut each = |found: &Row, times: i64| {
+            let wide = rows.and(found);
+            if is_true(&next.condition, &wide)? {
+                self.complete(path, at + 1, &wide, weight * times, taker)?;
+            }
+            Ok(true)
+        };
+        match self.hashed.get(at) {
+            Some(Some(arrangement)) => look_up_in(self.step, arrangement, &next.by, rows, &mut each),
+            _ => look_up(self.step, is_after, input, &next.by, rows, &mut each),
+        }
+    }
+}
+
+/// The columns of a row that is not made: read from the rows that make it, or computed.
+pub(super) struct Columns<'a>(SmallVec<[Computed<'a>; 8]>);
+
+impl<'a> Columns<'a> {
+    /// Computes them.
+    pub(super) fn of(path: &'a Path, rows: &'a Beside<'_>) -> Result<Self, EvalError> {
+        let mut columns = SmallVec::new();
+        for column in &path.columns {
+            columns.push(column.value(rows, &NoExists)?);
+        }
+        Ok(Self(columns))
+    }
+}
+
+impl Cells for Columns<'_> {
+    fn cell(&self, position: usize) -> ValueRef<'_> {
+        self.0[position].as_ref()
+    }
+
+    fn copy(&self, position: usize, to: &mut RowEncoder) {
+        to.push(self.cell(position));
+    }
+}
+
+/// The columns computed from a row.
+pub(super) fn project(columns: &[Scalar], row: &Row) -> Result<Row, EvalError> {
+    let is_same = columns.len() == row.len()
+        && columns
+            .iter()
+            .enumerate()
+            .all(|(at, column)| matches!(column, Scalar::Column(from) if *from == at));
+    if is_same {
+        return Ok(row.clone());
+    }
+    computed(columns, row)
+}
+
+/// A row of columns computed.
+fn computed<R: Cells>(columns: &[Scalar], row: &R) -> Result<Row, EvalError> {
+    let mut encoder = RowEncoder::default();
+    for column in columns {
+        match column {
+            Scalar::Column(at) => row.copy(*at, &mut encoder),
+            computed => encoder.push(computed.value(row, &NoExists)?.as_ref()),
+        }
+    }
+    Ok(encoder.finish())
+}
