@@ -1,0 +1,4 @@
+import { createRoot } from "react-dom/client";
+import "./demo.css";
+
+createRoot(document.getElementById("root")!).render(<h1>Tidegate</h1>);
