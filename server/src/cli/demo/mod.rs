@@ -1,7 +1,9 @@
 //! `tidegate demo`: a live departure board from recorded flights.
 //!
-//! [`recording`] holds the week, [`playback`] commits it at the pace of a clock that runs faster than ours.
+//! [`recording`] holds the week, [`playback`] commits it at the pace of a clock that runs faster than ours, [`notes`] is
+//! what visitors write beside it.
 
+pub mod notes;
 pub mod playback;
 pub mod recording;
 
@@ -84,9 +86,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         drop(stdout);
         let stop = CancellationToken::new();
         let playing = tokio::spawn(playback.run(stop.clone()));
+        let tending = tokio::spawn(notes::tend(server.replica().clone(), stop.clone()));
         stop_signals.received().await;
         stop.cancel();
-        let played = playing.await;
+        let (played, _) = tokio::join!(playing, tending);
         server.shutdown().await;
         played.map_err(|_| Failure::Failed("the replay has failed; see the log above".to_owned()))
     })

@@ -11,7 +11,7 @@
 //! A visitor may write to the demo's tables. Should that stand in a recorded commit's way, the round is given up and
 //! the next one begins.
 
-use super::recording::Recording;
+use super::{notes, recording::Recording};
 use crate::server::PrepareError;
 use std::{sync::Arc, time::Duration};
 use tidegate_replica::{
@@ -52,7 +52,7 @@ pub struct Playback {
 }
 
 impl Playback {
-    /// Finds where the last run stopped, and in a new store loads everything up to the opening.
+    /// Creates the tables, finds where the last run stopped, and in a new store loads everything up to the opening.
     ///
     /// # Errors
     /// When the store holds something else, or cannot be written.
@@ -61,7 +61,8 @@ impl Playback {
             CommitRefusalKind::NotReady => OpenError::Unwritable(refusal.message),
             _ => OpenError::OtherData(refusal.message),
         };
-        replica.create_tables(recording.tables.clone()).await.map_err(refused)?;
+        let tables = recording.tables.iter().cloned().chain([notes::table()]);
+        replica.create_tables(tables.collect()).await.map_err(refused)?;
         let mut playback = Self { replica, recording, speed, round: 0, applied: 0 };
         while playback.replica.idempotency(&key_of(playback.round + 1)).is_some() {
             playback.round += 1;
