@@ -78,11 +78,13 @@ mod tests {
     use serde_json::{Map, json};
     use std::sync::Arc;
     use tidegate_replica::{
-        drain::{BatchOps, BindingId, ConnId, Fault, QueryId, Recipient, Sink},
+        drain::{BatchOps, ConnId, Recipient, Sink},
         handle::ReplicaOptions,
         query::Output,
+        worker::{BindingId, Fault, QueryId},
     };
     use tidegate_wire::model::{Cv, Epoch, SubId};
+    use tokio::runtime::Runtime;
 
     struct Nobody;
 
@@ -95,10 +97,10 @@ mod tests {
     }
 
     /// A replica with the flights 1 and 2, and no notes.
-    async fn replica() -> Replica {
+    fn replica(runtime: &Runtime) -> Replica {
         let options = ReplicaOptions { workers: 1, ..ReplicaOptions::default() };
         let replica = Replica::start(options, Box::new(Nobody), |_, _| ()).expect("it starts");
-        replica.create_tables(vec![table()]).await.expect("the table is created");
+        runtime.block_on(replica.create_tables(vec![table()])).expect("the table is created");
         run(&replica, "create table flights (id bigint primary key); insert into flights values (1), (2)")
             .expect("flights");
         replica
@@ -126,9 +128,10 @@ mod tests {
         rows.into_iter().flatten().collect()
     }
 
-    #[tokio::test]
-    async fn notes_go_with_their_flight_in_one_commit() {
-        let replica = replica().await;
+    #[test]
+    fn notes_go_with_their_flight_in_one_commit() {
+        let runtime = Runtime::new().expect("a runtime");
+        let replica = replica(&runtime);
         for (n, flight) in [1, 1, 2].into_iter().enumerate() {
             note(&replica, n, flight, "Ada", &format!("note {n}")).expect("taken");
         }
@@ -142,9 +145,10 @@ mod tests {
         replica.shutdown();
     }
 
-    #[tokio::test]
-    async fn the_oldest_of_too_many_notes_go() {
-        let replica = replica().await;
+    #[test]
+    fn the_oldest_of_too_many_notes_go() {
+        let runtime = Runtime::new().expect("a runtime");
+        let replica = replica(&runtime);
         for n in 0..NOTES_MAX + 3 {
             note(&replica, n, 1, "Ada", &n.to_string()).expect("taken");
         }
@@ -154,9 +158,10 @@ mod tests {
         replica.shutdown();
     }
 
-    #[tokio::test]
-    async fn notes_without_a_name_or_of_a_wrong_length_are_refused() {
-        let replica = replica().await;
+    #[test]
+    fn notes_without_a_name_or_of_a_wrong_length_are_refused() {
+        let runtime = Runtime::new().expect("a runtime");
+        let replica = replica(&runtime);
         note(&replica, 0, 1, "Ada", &"é".repeat(280)).expect("280 characters are taken");
         let cases = [
             ("Ada", "é".repeat(281), "note_has_1_to_280_characters"),
@@ -171,17 +176,18 @@ mod tests {
         replica.shutdown();
     }
 
-    #[tokio::test]
-    async fn tending_ends_when_it_is_told_to() {
-        let replica = replica().await;
+    #[test]
+    fn tending_ends_when_it_is_told_to() {
+        let runtime = Runtime::new().expect("a runtime");
+        let replica = replica(&runtime);
         note(&replica, 0, 7, "Ada", "on a flight that there is not").expect("taken");
         let stop = CancellationToken::new();
-        let tending = tokio::spawn(tend(replica.clone(), stop.clone()));
+        let tending = runtime.spawn(tend(replica.clone(), stop.clone()));
         while !bodies(&replica).is_empty() {
-            tokio::task::yield_now().await;
+            std::thread::yield_now();
         }
         stop.cancel();
-        tending.await.expect("it ends in order");
+        runtime.block_on(tending).expect("it ends in order");
         replica.shutdown();
     }
 }
