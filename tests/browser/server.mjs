@@ -1,4 +1,4 @@
-// Starts and ends the server under test; called by board.test.mjs.
+// Starts and ends the server under test; called by the tests of the demo's page.
 
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
@@ -19,7 +19,10 @@ export function binary() {
   return found;
 }
 
-/** Runs `tidegate demo` until it prints its address. Answers `{url, port, kill}`; `kill` waits for the end. */
+/**
+ * Runs `tidegate demo` until it prints its address. Answers `{url, port, kill, pause, resume}`; `kill` waits for the end,
+ * and a paused server keeps its sockets and says nothing.
+ */
 export async function startDemo({ port = 0, speed = 6000, dataDir }) {
   const args = ["demo", "--addr", `127.0.0.1:${port}`, "--speed", String(speed), "--data-dir", dataDir];
   const child = spawn(binary(), args, { stdio: ["ignore", "pipe", "pipe"] });
@@ -55,5 +58,6 @@ export async function startDemo({ port = 0, speed = 6000, dataDir }) {
     throw error;
   });
   clearTimeout(timer);
-  return { url, port: Number(new URL(url).port), kill };
+  const [pause, resume] = ["SIGSTOP", "SIGCONT"].map((signal) => () => child.kill(signal));
+  return { url, port: Number(new URL(url).port), kill, pause, resume };
 }

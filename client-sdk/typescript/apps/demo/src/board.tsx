@@ -76,7 +76,7 @@ function Group({ id, title, flights, open, now, entering = false }: GroupProps) 
   useEffect(() => setBegun(true), []);
   return (
     <tbody id={id} hidden={flights.length === 0}>
-      <tr className="group"><th colSpan={6} scope="rowgroup">{title}</th></tr>
+      <tr className="group"><th colSpan={4} scope="rowgroup">{title}</th></tr>
       {flights.map((flight) => (
         <FlightRow
           key={flight.id} flight={flight} late={lateBy(flight, now)} day={otherDay(flight.sched_dep, now)}

@@ -7,7 +7,7 @@ import { airlines, airports, flights, notes, planes, weather, type Origin } from
 export const GONE_ROWS = 6;
 export const NEXT_ROWS = 25;
 const BRIEF_ROWS = 8;
-const FEED_ROWS = 8;
+const FEED_ROWS = 12;
 /** Dots in the chart of delays: the departures of about six busy hours. */
 const DOTS = 400;
 /** Minutes late that count as a delay. */
