@@ -27,7 +27,7 @@ use tokio_util::sync::CancellationToken;
 /// Serves the board at / and the console at /console, and prints one line with the address when both are ready. It
 /// starts on Monday at noon, when all three airports are busy; what was recorded before is loaded at once. On Sunday
 /// at nine in the evening it goes back to Monday noon, in one commit, and so on without end. With --data-dir, a restart
-/// continues where the last run stopped.
+/// continues where the last run stopped. Visitors can write notes on flights, which go with them.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  tidegate demo                 ten minutes of flights a second\n  tidegate demo --speed 60      a minute a second\n  tidegate demo --addr 127.0.0.1:0 --data-dir ./demo-data"

@@ -1,7 +1,7 @@
 // The connection in the page's words.
 
 import { useConnectionStatus } from "@tidegate/react";
-import { useEffect, useState } from "react";
+import { useState } from "react";
 
 export interface Connection {
   readonly state: "connecting" | "live" | "reconnecting";
@@ -9,20 +9,19 @@ export interface Connection {
   readonly notice: string;
 }
 
+const LOST = "The connection is lost. The board shows the last commit that came, and goes on by itself; notes you write now are sent then.";
+const NOT_REACHED = "The server cannot be reached yet. The page keeps trying, and shows what it kept from an earlier visit until then.";
+
 export function useConnection(): Connection {
-  const status = useConnectionStatus();
+  const { state } = useConnectionStatus();
   const [wasLive, setWasLive] = useState(false);
-  const isLive = status.state === "connected";
-  useEffect(() => {
-    if (isLive) setWasLive(true);
-  }, [isLive]);
+  /** Since an attempt failed, and through all further ones. */
+  const [isTrouble, setIsTrouble] = useState(false);
+  const isLive = state === "connected";
+  if (isLive && !wasLive) setWasLive(true);
+  if (isLive && isTrouble) setIsTrouble(false);
+  if (state === "waiting" && !isTrouble) setIsTrouble(true);
   if (isLive) return { state: "live", notice: "" };
-  const state = wasLive ? "reconnecting" : "connecting";
-  if (!wasLive && status.state === "connecting") return { state, notice: "" };
-  return {
-    state,
-    notice: wasLive
-      ? "The connection is lost. The board shows the last commit that came; it goes on by itself, and so do notes you write now."
-      : "The server cannot be reached yet. The page keeps trying.",
-  };
+  if (wasLive) return { state: "reconnecting", notice: LOST };
+  return { state: "connecting", notice: isTrouble ? NOT_REACHED : "" };
 }

@@ -12,9 +12,9 @@ import { StateLine } from "./state_line.js";
 import { clockTime, HOUR_MS, MINUTE_MS, minutesText } from "./time.js";
 import { useWidth } from "./width.js";
 
-const HOURS = 6;
+const HOURS = 12;
 const HEIGHT = 190;
-const MARGIN = { top: 10, right: 12, bottom: 22, left: 58 };
+const MARGIN = { top: 10, right: 20, bottom: 22, left: 58 };
 /** Minutes: earlier and later ones stand at the edge. */
 const EARLIEST = -20;
 const LATEST = 300;
@@ -79,7 +79,7 @@ export function DelaysChart({ now, picked }: { readonly now: number | null; read
               </text>
             </g>
           ))}
-          {now !== null && Array.from({ length: HOURS + 1 }, (_, i) => (firstHour + i) * HOUR_MS).filter((hour) => hour <= now).map((hour) => (
+          {now !== null && Array.from({ length: HOURS + 1 }, (_, i) => (firstHour + i) * HOUR_MS).filter((hour) => hour <= now && (hour / HOUR_MS) % 2 === 0).map((hour) => (
             <text key={hour} className="tick" x={xOf(hour)} y={HEIGHT - 5} textAnchor="middle">{clockTime(hour)}</text>
           ))}
           <g transform={`translate(${xOf(EPOCH_MS)} 0)`}>
@@ -114,5 +114,5 @@ const Dot = memo(function Dot({ departure: { id, origin, sched_dep, dep_delay },
   // Several flights may leave at one minute: a little to the side, by the flight, so that both show.
   const aside = ((id % 5) - 2) * 0.15 * MINUTE_MS;
   const x = (Date.parse(sched_dep) - EPOCH_MS + aside) * pxPerMs;
-  return <circle className={isFaint ? `dot faint ${origin}` : `dot ${origin}`} cx={x.toFixed(1)} cy={yOf(dep_delay ?? 0).toFixed(1)} r="3.2" />;
+  return <circle className={isFaint ? `dot faint ${origin}` : `dot ${origin}`} cx={x.toFixed(1)} cy={yOf(dep_delay ?? 0).toFixed(1)} r="3" />;
 });

@@ -1,6 +1,6 @@
 // One note. Whoever wrote it can change it and take it away.
 
-import { useTidegate } from "@tidegate/react";
+import { useConnectionStatus, useTidegate } from "@tidegate/react";
 import { useState, type FormEvent } from "react";
 import { BodyField } from "./body_field.js";
 import type { Mutators } from "./client.js";
@@ -13,6 +13,7 @@ export function NoteItem({ note, isPending }: { readonly note: Note; readonly is
   const { mutate } = useTidegate<Mutators>();
   /** What is being written in its place, while it is. */
   const [draft, setDraft] = useState<string | null>(null);
+  const isConnected = useConnectionStatus().state === "connected";
   const isOwn = note.visitor === visitor;
   const save = (event: FormEvent): void => {
     event.preventDefault();
@@ -24,7 +25,7 @@ export function NoteItem({ note, isPending }: { readonly note: Note; readonly is
     <li className="note" data-note={note.id} data-pending={isPending} data-own={isOwn}>
       <p className="note-head">
         <b>{note.author}</b> <time dateTime={note.at}>{formatAt.format(Date.parse(note.at))}</time>
-        {isPending && <span className="pending">Sending…</span>}
+        {isPending && <span className="pending">{isConnected ? "Sending…" : "Waits for the connection"}</span>}
       </p>
       {draft === null ? (
         <p className="note-body">{note.body}</p>

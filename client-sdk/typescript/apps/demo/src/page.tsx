@@ -8,6 +8,8 @@ import { useLayoutEffect, useRef } from "react";
 import { AirportCard } from "./airport_card.js";
 import { BlizzardChart } from "./blizzard_chart.js";
 import { Board } from "./board.js";
+import { useChangeOver } from "./change_over.js";
+import { useIsPending } from "./confirmed.js";
 import { useConnection } from "./connection.js";
 import { Counts } from "./counts.js";
 import { DelaysChart } from "./delays_chart.js";
@@ -20,7 +22,6 @@ import { RefusalList } from "./refusal_list.js";
 import { hrefOf, useRoute } from "./route.js";
 import { ORIGIN_CODES } from "./schema.js";
 import { useReplayTime } from "./time.js";
-import { useChangeOver } from "./change_over.js";
 
 export function Page() {
   const { origin: picked, flight } = useRoute();
@@ -28,6 +29,7 @@ export function Page() {
   const connection = useConnection();
   const changeOver = useChangeOver(picked);
   const { cv, complete } = usePulse();
+  const isPending = useIsPending();
 
   useLayoutEffect(() => {
     const isComplete = complete && changeOver.board.origin === picked;
@@ -69,7 +71,9 @@ export function Page() {
           {ORIGIN_CODES.map((origin) => <AirportCard key={origin} origin={origin} now={now} />)}
         </div>
       </main>
-      {flight !== null && <FlightPanel key={flight} id={flight} now={now} closeHref={hrefOf({ origin: picked, flight: null })} />}
+      {flight !== null && (
+        <FlightPanel key={flight} id={flight} now={now} closeHref={hrefOf({ origin: picked, flight: null })} isPending={isPending} />
+      )}
       <RefusalList origin={picked} />
       <footer>
         <p>

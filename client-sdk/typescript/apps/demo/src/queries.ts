@@ -2,14 +2,15 @@
 
 import { and, count, eq, from, gte, isIn, sql, type RowsOf } from "@tidegate/client";
 import { airlines, airports, flights, notes, planes, weather, type Origin } from "./schema.js";
+import { visitor } from "./visitor.js";
 
 /** Rows that lists show at most. */
 export const GONE_ROWS = 6;
 export const NEXT_ROWS = 25;
 const BRIEF_ROWS = 8;
 const FEED_ROWS = 12;
-/** Dots in the chart of delays: the departures of about six busy hours. */
-const DOTS = 400;
+/** Dots in the chart of delays: the departures of twelve busy hours. */
+const DOTS = 800;
 /** Minutes late that count as a delay. */
 export const DELAY_MINUTES_MIN = 15;
 
@@ -38,8 +39,8 @@ export const dropped = (origin: Origin) =>
 
 export const flight = (id: number) => detailed.where("id", id);
 
-/** A flight's notes as the server has them. SQL is evaluated at the server alone, so no pending mutation shows here. */
-export const confirmedNotes = (id: number) => sql<{ id: string; body: string }>`select id, body from notes where flight_id = ${id}`;
+/** The visitor's notes as the server has them. SQL is evaluated at the server alone, so no pending mutation shows here. */
+export const confirmedNotes = sql<{ id: string; body: string }>`select id, body from notes where visitor = ${visitor}`;
 
 export const nextInBrief = (origin: Origin) =>
   brief.where("origin", origin).where("status", "scheduled").orderBy("sched_dep").limit(BRIEF_ROWS);
