@@ -2,11 +2,11 @@
 // comes, and cancels nearly everything. The server counts, in SQL.
 
 import { memo, useState, type PointerEvent } from "react";
-import { tipPlace } from "./delays_chart.js";
 import { useLive } from "./pulse.js";
 import { hours as hoursQuery, type Hour } from "./queries.js";
 import { StateLine } from "./state_line.js";
 import { clockTime, HOUR_MS, weekdayText } from "./time.js";
+import { Tip } from "./tip.js";
 import { useWidth } from "./width.js";
 
 const HEIGHT = 190;
@@ -73,10 +73,10 @@ export function BlizzardChart({ now }: { readonly now: number | null }) {
           )}
         </svg>
         {found && (
-          <p className="tip" style={tipPlace(xOf(Date.parse(found.hour)) + slotWidth / 2, MARGIN.top + 24, width)}>
+          <Tip x={xOf(Date.parse(found.hour)) + slotWidth / 2} y={MARGIN.top + 24} width={width}>
             <b>{weekdayText(Date.parse(found.hour))}, {clockTime(found.hour)}</b><br />
             {SEGMENTS.filter((segment) => found[segment] > 0).map((segment) => `${found[segment]} ${NAMES[segment]}`).join(", ")}
-          </p>
+          </Tip>
         )}
       </div>
     </section>

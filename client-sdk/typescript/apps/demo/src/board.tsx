@@ -30,6 +30,7 @@ export function Board({ board, busy, picked, open, now }: Props) {
         <div>
           <h2 id="board-title">Departures from {ORIGINS[origin]}</h2>
           <p className="weather">{weather || "\u00a0"}</p>
+          <p className="hint">Open a flight to read and write notes on it.</p>
         </div>
         <nav id="picker" className="picker" aria-label="Airport">
           {ORIGIN_CODES.map((code) => (

@@ -10,6 +10,7 @@ import { hrefOf } from "./route.js";
 import { ORIGIN_CODES, ORIGINS, type Origin } from "./schema.js";
 import { StateLine } from "./state_line.js";
 import { clockTime, HOUR_MS, MINUTE_MS, minutesText } from "./time.js";
+import { Tip } from "./tip.js";
 import { useWidth } from "./width.js";
 
 const HOURS = 12;
@@ -88,20 +89,14 @@ export function DelaysChart({ now, picked }: { readonly now: number | null; read
           {found && <circle className={`ring ${found.origin}`} cx={xOf(Date.parse(found.sched_dep))} cy={yOf(found.dep_delay ?? 0)} r="6" />}
         </svg>
         {found && (
-          <p className="tip" style={tipPlace(xOf(Date.parse(found.sched_dep)), yOf(found.dep_delay ?? 0), width)}>
+          <Tip x={xOf(Date.parse(found.sched_dep))} y={yOf(found.dep_delay ?? 0)} width={width}>
             <b>{found.carrier} {found.flight}</b> {found.origin}–{found.dest}<br />
             due {clockTime(found.sched_dep)}, {delayText(found.dep_delay ?? 0)}
-          </p>
+          </Tip>
         )}
       </div>
     </section>
   );
-}
-
-/** Beside the dot, on the side that has more room. */
-export function tipPlace(x: number, y: number, width: number) {
-  const top = Math.max(0, y - 22);
-  return x < width / 2 ? { left: x + 14, top } : { right: width - x + 14, top };
 }
 
 interface DotProps {
