@@ -37,7 +37,7 @@ export function NoteForm({ flightId }: { readonly flightId: number }) {
       <BodyField label="Note" value={body} onChange={setBody} placeholder="What should others know about this flight?" />
       <div className="buttons">
         <button type="submit" className="primary">Add note</button>
-        {refused && body === "" && <button type="button" onClick={() => bringBack(refused)}>Bring the refused text back</button>}
+        {refused?.body && body === "" && <button type="button" onClick={() => bringBack(refused)}>Bring the refused text back</button>}
       </div>
     </form>
   );
