@@ -10,25 +10,25 @@ pub mod sink;
 
 pub use arrivals::Arrivals;
 pub use frame::{Frame, FrameKind};
-pub use outbox::{Closing, Outbox, OutboxLimits, Pushed, Share, Taken};
+pub use outbox::{Closing, Outbox, OutboxLimits, OutboxPosition, Pushed, Share, Taken};
 pub use sink::HubSink;
 
 use crate::metrics::HubMetrics;
 use dashmap::DashMap;
 use std::{
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     },
     time::Instant,
 };
 use tidegate_replica::drain::ConnId;
-use tidegate_wire::{codec::Codec, protocol::ErrorCode};
+use tidegate_wire::{codec::Codec, model::Cv, protocol::ErrorCode};
 
 /// See the module's description. Shared by `Arc`.
 #[derive(Debug)]
 pub struct Hub {
-    connections: DashMap<ConnId, Arc<Outbox>>,
+    connections: DashMap<ConnId, Entry>,
     /// Connections registered or being registered; ahead of `connections.len()` for a moment.
     count: AtomicUsize,
     connections_max: usize,
@@ -38,6 +38,29 @@ pub struct Hub {
     metrics: HubMetrics,
     /// When writes arrived, for the latency that clients see.
     pub arrivals: Arrivals,
+}
+
+/// What the hub keeps of a connection.
+#[derive(Debug)]
+struct Entry {
+    outbox: Arc<Outbox>,
+    since: Instant,
+    client_id: OnceLock<Arc<str>>,
+}
+
+/// A connection as operators see it.
+#[derive(Clone, Debug)]
+pub struct ConnectionView {
+    /// Its id.
+    pub conn: ConnId,
+    /// The name that its client gave itself.
+    pub client_id: Option<Arc<str>>,
+    /// Its codec.
+    pub codec: Codec,
+    /// Since when it is there.
+    pub since: Instant,
+    /// How far it is.
+    pub position: OutboxPosition,
 }
 
 /// Why a connection is not taken.
@@ -87,7 +110,8 @@ impl Hub {
         }
         let conn = ConnId(self.next.fetch_add(1, Ordering::Relaxed));
         let outbox = Arc::new(Outbox::new(codec, self.limits));
-        self.connections.insert(conn, Arc::clone(&outbox));
+        let entry = Entry { outbox: Arc::clone(&outbox), since: Instant::now(), client_id: OnceLock::new() };
+        self.connections.insert(conn, entry);
         let registration = Registration { hub: Arc::clone(self), conn, outbox };
         // A shutdown that began in between has not seen this connection.
         if self.stopping.load(Ordering::SeqCst) {
@@ -105,7 +129,30 @@ impl Hub {
     /// Bytes waiting in all outboxes. Looks at every connection.
     #[must_use]
     pub fn outbox_bytes(&self) -> usize {
-        self.connections.iter().map(|outbox| outbox.bytes()).sum()
+        self.connections.iter().map(|entry| entry.outbox.bytes()).sum()
+    }
+
+    /// The connections that are furthest behind, at most `count_max`: those whose first due release is the oldest, then
+    /// those that are there for longest. Looks at every connection.
+    #[must_use]
+    pub fn furthest_behind(&self, count_max: usize) -> Vec<ConnectionView> {
+        let mut all: Vec<(Cv, ConnId)> = self
+            .connections
+            .iter()
+            .map(|entry| (entry.outbox.position().due.unwrap_or(Cv(u64::MAX)), *entry.key()))
+            .collect();
+        all.sort_unstable();
+        let view = |(_, conn): (Cv, ConnId)| {
+            let entry = self.connections.get(&conn)?;
+            Some(ConnectionView {
+                conn,
+                client_id: entry.client_id.get().cloned(),
+                codec: entry.outbox.codec(),
+                since: entry.since,
+                position: entry.outbox.position(),
+            })
+        };
+        all.into_iter().filter_map(view).take(count_max).collect()
     }
 
     /// Takes no further connections and tells all present ones that the server is stopping.
@@ -114,7 +161,8 @@ impl Hub {
         let message =
             frame::goaway(ErrorCode::ShuttingDown, "the server is shutting down", self.limits.retry_after);
         let now = Instant::now();
-        for outbox in &self.connections {
+        for entry in &self.connections {
+            let outbox = &entry.outbox;
             outbox.close(Some(Frame::message(outbox.codec(), &message, now)), 1001, "shutting_down");
         }
     }
@@ -133,7 +181,7 @@ impl Hub {
     }
 
     fn outbox(&self, conn: ConnId) -> Option<Arc<Outbox>> {
-        self.connections.get(&conn).map(|outbox| Arc::clone(&outbox))
+        self.connections.get(&conn).map(|entry| Arc::clone(&entry.outbox))
     }
 }
 
@@ -145,6 +193,15 @@ pub struct Registration {
     pub conn: ConnId,
     /// Its outbox.
     pub outbox: Arc<Outbox>,
+}
+
+impl Registration {
+    /// The connection's client has told its name. Only the first call counts.
+    pub fn set_client_id(&self, client_id: Arc<str>) {
+        if let Some(entry) = self.hub.connections.get(&self.conn) {
+            let _ = entry.client_id.set(client_id);
+        }
+    }
 }
 
 impl Drop for Registration {

@@ -80,6 +80,17 @@ pub enum Taken {
     Nothing,
 }
 
+/// How far a connection is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OutboxPosition {
+    /// The last commit version whose release was written to the socket.
+    pub released: Cv,
+    /// The first release that waits or is being written.
+    pub due: Option<Cv>,
+    /// Bytes waiting or being written.
+    pub bytes: usize,
+}
+
 /// See the module's description.
 #[derive(Debug)]
 pub struct Outbox {
@@ -101,6 +112,10 @@ struct Queue {
     snapshot_bytes: usize,
     /// Bytes taken but not yet written, in the two shares.
     writing: (usize, usize),
+    /// The releases taken but not yet written, the first and the last.
+    releasing: Option<(Cv, Cv)>,
+    /// The last release written.
+    released: Cv,
     /// Subscriptions in the midst of a snapshot of several parts.
     snapshotting: Vec<SubId>,
     /// Subscriptions ended by the drain that the session has not yet been told of.
@@ -256,7 +271,7 @@ impl Outbox {
         let mut taken = Vec::new();
         let mut bytes = 0;
         while let Some((frame, share)) = queue.frames.front() {
-            let (length, share) = (frame.len(), *share);
+            let (length, kind, share) = (frame.len(), frame.kind, *share);
             if !taken.is_empty() && bytes + length > bytes_max {
                 break;
             }
@@ -264,6 +279,9 @@ impl Outbox {
             match share {
                 Share::Live => queue.writing.0 += length,
                 Share::Snapshot => queue.writing.1 += length,
+            }
+            if let FrameKind::Progress(cv) = kind {
+                queue.releasing = Some((queue.releasing.map_or(cv, |(first, _)| first), cv));
             }
             taken.extend(queue.frames.pop_front().map(|(frame, _)| frame));
         }
@@ -290,6 +308,9 @@ impl Outbox {
         let (live, snapshot) = std::mem::take(&mut queue.writing);
         queue.live_bytes -= live;
         queue.snapshot_bytes -= snapshot;
+        if let Some((_, last)) = queue.releasing.take() {
+            queue.released = last;
+        }
         // A burst must not leave its queue's memory with an idle connection.
         if queue.frames.is_empty() && queue.frames.capacity() > 64 {
             queue.frames = VecDeque::new();
@@ -301,6 +322,19 @@ impl Outbox {
     pub fn bytes(&self) -> usize {
         let queue = self.queue.lock();
         queue.live_bytes + queue.snapshot_bytes
+    }
+
+    /// How far the client is, as far as the socket tells.
+    #[must_use]
+    pub fn position(&self) -> OutboxPosition {
+        let queue = self.queue.lock();
+        let due = queue.releasing.map(|(first, _)| first).or_else(|| {
+            queue.frames.iter().find_map(|(frame, _)| match frame.kind {
+                FrameKind::Progress(cv) => Some(cv),
+                _ => None,
+            })
+        });
+        OutboxPosition { released: queue.released, due, bytes: queue.live_bytes + queue.snapshot_bytes }
     }
 
     /// Whether the outbox is closing.
@@ -399,6 +433,29 @@ mod tests {
         assert_eq!(frames[0].kind, FrameKind::Other { name: "goaway", last: true });
         outbox.written();
         assert!(matches!(outbox.take(1_000), Taken::Close(Closing { code: 1013, .. })));
+    }
+
+    #[test]
+    fn a_release_is_due_until_it_is_written() {
+        let progress = |cv| Frame { kind: FrameKind::Progress(Cv(cv)), ..frame(10) };
+        let outbox = Outbox::new(Codec::Json, LIMITS);
+        let position = || {
+            let OutboxPosition { released, due, bytes } = outbox.position();
+            (released.0, due.map(|cv| cv.0), bytes)
+        };
+        outbox.push(frame(5), Share::Live);
+        assert_eq!(position(), (0, None, 5), "a batch is nobody's release");
+        outbox.push(progress(3), Share::Live);
+        outbox.push(progress(4), Share::Live);
+        outbox.push(progress(9), Share::Live);
+        assert_eq!(position(), (0, Some(3), 35));
+        let _ = outbox.take(25);
+        assert_eq!(position(), (0, Some(3), 35), "taken, not written");
+        outbox.written();
+        assert_eq!(position(), (4, Some(9), 10));
+        let _ = outbox.take(25);
+        outbox.written();
+        assert_eq!(position(), (9, None, 0));
     }
 
     #[test]
