@@ -24,7 +24,10 @@ export function App(): ReactNode {
     <>
       <a className="skip" href="#main" onClick={skip}>Skip to the content</a>
       <header className="top">
-        <a className="brand" href={hashOf("status")}>Tidegate</a>
+        <a className="brand" href={hashOf("status")}>
+          <svg viewBox="0 0 16 16" aria-hidden="true"><path d="M1 5.5c2.3-2.6 4.7-2.6 7 0s4.7 2.6 7 0M1 11c2.3-2.6 4.7-2.6 7 0s4.7 2.6 7 0" /></svg>
+          Tidegate
+        </a>
         <nav aria-label="Pages">
           {Object.entries(PAGES).map(([page, title]) => (
             <a key={page} href={hashOf(page)} aria-current={page === route.page ? "page" : undefined}>{title}</a>

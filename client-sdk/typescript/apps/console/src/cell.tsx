@@ -2,6 +2,7 @@
 
 import type { ReactNode } from "react";
 import { counted } from "./format.js";
+import { pretty, stringified } from "./values.js";
 
 /** Texts longer than this, in characters, show in short. */
 const SHORT_MAX = 80;
@@ -12,7 +13,7 @@ const NESTED_MAX = 50;
 export function Cell({ value }: { readonly value: unknown }): ReactNode {
   if (value === null || value === undefined) return <span className="null">null</span>;
   if (Array.isArray(value)) return value.length === 0 ? <span className="null">no rows</span> : <Nested values={value} />;
-  if (typeof value === "object") return <Whole short={members(value)} whole={JSON.stringify(value, written, 2)} />;
+  if (typeof value === "object") return <Whole short={members(value)} whole={pretty(value)} />;
   const text = String(value);
   return text.length > SHORT_MAX ? <Whole short={`${text.slice(0, SHORT_MAX)}…`} whole={text} /> : text;
 }
@@ -32,7 +33,7 @@ function Whole({ short, whole }: { readonly short: string; readonly whole: strin
 /** A list: rows as a table of their own, anything else as JSON. */
 function Nested({ values }: { readonly values: readonly unknown[] }): ReactNode {
   const rows = values.filter((value): value is object => typeof value === "object" && value !== null && !Array.isArray(value));
-  if (rows.length < values.length) return <Whole short={counted(values.length, "value")} whole={JSON.stringify(values, written, 2)} />;
+  if (rows.length < values.length) return <Whole short={counted(values.length, "value")} whole={pretty(values)} />;
   const columns = Object.keys(rows[0]!);
   return (
     <details>
@@ -55,9 +56,6 @@ function Nested({ values }: { readonly values: readonly unknown[] }): ReactNode 
 }
 
 function members(value: object): string {
-  const text = JSON.stringify(value, written);
+  const text = stringified(value);
   return text.length > SHORT_MAX ? `${text.slice(0, SHORT_MAX)}…` : text;
 }
-
-/** JSON has no whole numbers beyond 2^53 of its own: they show as they are written. */
-const written = (_: string, value: unknown): unknown => (typeof value === "bigint" ? String(value) : value);

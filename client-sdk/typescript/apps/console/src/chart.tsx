@@ -17,16 +17,18 @@ interface Props {
   readonly at: readonly number[];
   readonly lines: readonly ChartLine[];
   readonly show: (value: number) => string;
+  /** What to say while there is nothing to plot. */
+  readonly none?: string;
   /** The steps between marks of the axis; otherwise decimal ones. */
   readonly steps?: number[];
 }
 
 const HEIGHT = 120;
-/** The axis of time covers so much, seconds, however little of it is known. */
-const SPAN_SECONDS = 300;
+/** The axis of time covers at least so much, seconds, however little of it is known. */
+const SPAN_SECONDS_MIN = 60;
 const COLOURS = ["--line-1", "--line-2", "--line-3"];
 
-export function Chart({ title, note, at, lines, show, steps }: Props): ReactNode {
+export function Chart({ title, note, at, lines, show, none = "Nothing to show yet", steps }: Props): ReactNode {
   const box = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot>(undefined);
   const [pointed, setPointed] = useState<number | null>(null);
@@ -48,12 +50,12 @@ export function Chart({ title, note, at, lines, show, steps }: Props): ReactNode
         legend: { show: false },
         cursor: { y: false, drag: { x: false, y: false }, points: { size: 5 } },
         scales: {
-          x: { range: (_, __, max) => [(max ?? 0) - SPAN_SECONDS, max ?? 0] },
+          x: { range: (_, min, max) => [Math.min(min ?? 0, (max ?? 0) - SPAN_SECONDS_MIN), max ?? 0] },
           y: { range: (_, __, max) => [0, max > 0 ? max * 1.15 : 1] },
         },
         axes: [
-          { ...axis, size: 24, space: 60, values: (_, splits) => splits.map(clock) },
-          { ...axis, size: 62, space: 32, ...(steps && { incrs: steps }), values: (_, splits) => splits.map((value) => showing.current(value)) },
+          { ...axis, size: 22, space: 72, values: (_, splits) => splits.map(clock) },
+          { ...axis, size: 56, gap: 6, space: 32, ...(steps && { incrs: steps }), values: (_, splits) => splits.map((value) => showing.current(value)) },
         ],
         series: [
           {},
@@ -99,14 +101,17 @@ export function Chart({ title, note, at, lines, show, steps }: Props): ReactNode
           })}
         </dl>
       </figcaption>
-      <div ref={box} aria-hidden="true" className="plot" />
+      <div className="plot">
+        <div ref={box} aria-hidden="true" />
+        {lines.every(({ line }) => line.every((value) => value === null)) && <p className="none"><span>{none}</span></p>}
+      </div>
       <p className="visually-hidden">{note}</p>
     </figure>
   );
 }
 
 const clock = (seconds: number): string =>
-  new Date(seconds * 1_000).toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" });
+  new Date(seconds * 1_000).toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
 
 const darkness = matchMedia("(prefers-color-scheme: dark)");
 const isDark = (): boolean => darkness.matches;

@@ -22,7 +22,7 @@ export function bytes(n: number): string {
 
 /** A short time, given in seconds: `250 µs`, `1.2 ms`, `3 s`. */
 export function time(seconds: number): string {
-  if (seconds === 0) return "0";
+  if (seconds === 0) return "0 s";
   if (seconds < 0.001) return `${figure(seconds * 1e6)} µs`;
   return seconds < 1 ? `${figure(seconds * 1e3)} ms` : `${figure(seconds)} s`;
 }

@@ -3,6 +3,7 @@
 import { TidegateError, type Query, type Update, type ViewState, type ViewStatus } from "@tidegate/client";
 import { useTidegate } from "@tidegate/react";
 import { useEffect, useState } from "react";
+import { stringified } from "./values.js";
 
 /** Most rows of one result that the console holds. */
 export const ROWS_MAX = 50_000;
@@ -72,7 +73,13 @@ class Names {
 }
 
 function differing(old: Row, row: Row): ReadonlySet<string> {
-  return new Set(Object.keys(row).filter((column) => row[column] !== old[column]));
+  return new Set(Object.keys(row).filter((column) => !same(row[column], old[column])));
+}
+
+/** Documents come anew with every change of their row. */
+function same(one: unknown, other: unknown): boolean {
+  const areDocuments = typeof one === "object" && typeof other === "object";
+  return one === other || (areDocuments && stringified(one) === stringified(other));
 }
 
 function summary({ cv, changes }: Update<Row>): LastChange {

@@ -95,8 +95,10 @@ export function LiveLine({ live, children }: { readonly live: LiveRows; readonly
       {status !== "connecting" && <span>{counted(rows.length, "row")}</span>}
       {last && (
         <span className="change">
-          at commit {count(last.cv)}: <b className="add">+{count(last.added)}</b> <b className="edit">~{count(last.edited)}</b>{" "}
-          <b className="remove">−{count(last.removed)}</b>
+          commit {count(last.cv)}:
+          {last.added > 0 && <b className="add"> {count(last.added)} added</b>}
+          {last.edited > 0 && <b className="edit"> {count(last.edited)} changed</b>}
+          {last.removed > 0 && <b className="remove"> {count(last.removed)} removed</b>}
         </span>
       )}
       {children}

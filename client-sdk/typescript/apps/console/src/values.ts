@@ -27,11 +27,18 @@ function valueOf(text: string, isString: boolean): unknown {
  * @throws {SyntaxError} when it is none.
  */
 export function parsed(text: string): unknown {
-  type Reviver = (key: string, value: unknown, context?: { source?: string }) => unknown;
-  const exact: Reviver = (_, value, context) =>
-    typeof value === "number" && !Number.isSafeInteger(value) && /^-?\d+$/.test(context?.source ?? "") ? BigInt(context!.source!) : value;
-  return JSON.parse(text, exact as Parameters<typeof JSON.parse>[1]);
+  const value: unknown = JSON.parse(text);
+  if (!/\d{16}/.test(text)) return value;
+  const tokens = /"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*/g;
+  const isLong = (token: string): boolean => /^-?\d+$/.test(token) && !Number.isSafeInteger(Number(token));
+  const marked = text.replace(tokens, (token) => (isLong(token) ? `"\\u0000n${token}"` : token));
+  const unmarked = (_: string, member: unknown): unknown =>
+    typeof member === "string" && member.startsWith(LONG) ? BigInt(member.slice(LONG.length)) : member;
+  return JSON.parse(marked, unmarked);
 }
+
+/** What a long number is marked with while JSON is read: no text that is typed begins like this. */
+const LONG = "\u0000n";
 
 /** Writes JSON, bigints as the numbers that they are. */
 export function stringified(value: unknown): string {
@@ -39,4 +46,26 @@ export function stringified(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(stringified).join()}]`;
   if (typeof value !== "object" || value === null) return JSON.stringify(value);
   return `{${Object.entries(value).map(([name, member]) => `${JSON.stringify(name)}:${stringified(member)}`).join()}}`;
+}
+
+/** Lines of pretty JSON are at most so long, characters, where they can be. */
+const WIDTH = 80;
+
+/** Writes JSON for people: what fits in a line stands in one. */
+export function pretty(value: unknown, indent = ""): string {
+  const short = spaced(value);
+  if (typeof value !== "object" || value === null || indent.length + short.length <= WIDTH) return short;
+  const inner = `${indent}  `;
+  const lines = Array.isArray(value)
+    ? value.map((member) => inner + pretty(member, inner))
+    : Object.entries(value).map(([name, member]) => `${inner}${JSON.stringify(name)}: ${pretty(member, inner)}`);
+  const [open, close] = Array.isArray(value) ? "[]" : "{}";
+  return `${open}\n${lines.join(",\n")}\n${indent}${close}`;
+}
+
+/** JSON in one line, with room to breathe. */
+function spaced(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(spaced).join(", ")}]`;
+  if (typeof value !== "object" || value === null) return stringified(value);
+  return `{${Object.entries(value).map(([name, member]) => `${JSON.stringify(name)}: ${spaced(member)}`).join(", ")}}`;
 }

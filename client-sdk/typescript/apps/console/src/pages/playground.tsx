@@ -9,7 +9,7 @@ import { Page, Plan, Problem, sentence, Tabs } from "../parts.js";
 import { isJson, lineAt, parametersOf, placeOf, sourceOf, TextFault, type Place } from "../query_text.js";
 import { hashOf, replaceHash } from "../route.js";
 import { LiveLine, RowsTable } from "../rows_table.js";
-import { parsed, valuesOf } from "../values.js";
+import { parsed, pretty, valuesOf } from "../values.js";
 
 interface Props {
   readonly params: URLSearchParams;
@@ -181,7 +181,7 @@ function Examples({ tables, choose }: { readonly tables: Status["tables"]; reado
   const own = tables.filter(({ name }) => !name.startsWith("tidegate_")).sort((a, b) => b.rows - a.rows).slice(0, EXAMPLES_MAX);
   const examples = own.flatMap(({ name }) => [
     `select * from "${name}" limit 20`,
-    JSON.stringify({ table: name, limit: 20 }),
+    pretty({ table: name, limit: 20 }),
   ]);
   return (
     <div className="empty">

@@ -111,7 +111,7 @@ function Shapes({ live, names }: { readonly live: readonly LiveShape[]; readonly
             <tr key={shape.shape}>
               <th scope="row" className="shape">
                 <details>
-                  <summary>{names.get(shape.shape)?.join(", ") ?? mainLine(shape.plan)}</summary>
+                  <summary>{names.get(shape.shape)?.join(", ") ?? summary(shape.plan)}</summary>
                   <Plan lines={shape.plan} label="Plan" />
                 </details>
               </th>
@@ -125,5 +125,12 @@ function Shapes({ live, names }: { readonly live: readonly LiveShape[]; readonly
   );
 }
 
-/** The line of a plan that says what comes out: the first but for the shape's fingerprint and its parameters. */
-const mainLine = (plan: readonly string[]): string => plan.find((line) => !/^(shape|parameter) /.test(line)) ?? plan[0] ?? "";
+/** Longest summary of a plan, characters. */
+const SUMMARY_MAX = 160;
+
+/** A plan in short: its operators from the result down, without fingerprint, parameters, and lines that only pass rows on. */
+function summary(plan: readonly string[]): string {
+  const operators = plan.filter((line) => !/^(shape|parameter) /.test(line)).map((line) => line.trim().replace(/^#\d+ /, ""));
+  const telling = operators.filter((line) => !/^rows of #\d+$/.test(line)).join(" ← ");
+  return telling.length > SUMMARY_MAX ? `${telling.slice(0, SUMMARY_MAX)}…` : telling;
+}

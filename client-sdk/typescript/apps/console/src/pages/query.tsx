@@ -10,21 +10,28 @@ import { Page, Plan, Problem, Tabs } from "../parts.js";
 import { usePolled } from "../poll.js";
 import { hashOf } from "../route.js";
 import { LiveLine, RowsTable } from "../rows_table.js";
-import { stringified, valuesOf } from "../values.js";
+import { pretty, stringified, valuesOf } from "../values.js";
 import { State } from "./queries.js";
 
 export function QueryPage({ name }: { readonly name: string }): ReactNode {
   const { answer, error } = usePolled<NamedQuery>(`/v1/queries/${encodeURIComponent(name)}`);
+  const aside = (
+    <p className="facts">
+      {answer && <a href={hashOf("playground", undefined, { q: textOf(answer) })}>Open in the playground</a>}
+      <a href={hashOf("queries")}>All queries</a>
+    </p>
+  );
   return (
-    <Page title={name} aside={<a className="back" href={hashOf("queries")}>All queries</a>}>
+    <Page title={name} aside={aside}>
       {error && <Problem error={error} />}
       {answer ? <One query={answer} /> : !error && <p className="empty" role="status">Asking the server…</p>}
     </Page>
   );
 }
 
+const textOf = (query: NamedQuery): string => query.sql ?? pretty(query.query);
+
 function One({ query }: { readonly query: NamedQuery }): ReactNode {
-  const text = query.sql ?? JSON.stringify(query.query, null, 2);
   const names = Object.keys(query.args);
   const [typed, setTyped] = useState<Readonly<Record<string, string>>>({});
   // What was typed when it was last asked for.
@@ -40,7 +47,7 @@ function One({ query }: { readonly query: NamedQuery }): ReactNode {
         <div><dt>State</dt><dd className="value"><State query={query} /></dd></div>
       </dl>
       {query.fault !== null && <div className="problem" role="alert"><p>{query.fault}</p></div>}
-      <pre className="definition">{text}</pre>
+      <pre className="definition">{textOf(query)}</pre>
       {names.length > 0 && (
         <form
           onSubmit={(event) => {

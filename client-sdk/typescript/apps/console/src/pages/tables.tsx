@@ -21,9 +21,10 @@ interface Props {
 }
 
 export function TablesPage({ status, name }: Props): ReactNode {
-  const tables = status?.tables;
+  // The server's own come last.
+  const tables = status && [...status.tables].sort((a, b) => Number(isOwn(a.name)) - Number(isOwn(b.name)) || (a.name < b.name ? -1 : 1));
   return (
-    <Page title={name ?? "Tables"} aside={name !== undefined && <a className="back" href={hashOf("tables")}>All tables</a>}>
+    <Page title={name ?? "Tables"} aside={name !== undefined && <p className="facts"><a href={hashOf("tables")}>All tables</a></p>}>
       {tables && tables.length === 0 && name === undefined ? (
         <div className="empty">
           <p>There are no tables yet. Create one from a terminal:</p>
@@ -50,6 +51,8 @@ export function TablesPage({ status, name }: Props): ReactNode {
     </Page>
   );
 }
+
+const isOwn = (name: string): boolean => name.startsWith("tidegate_");
 
 type Order = readonly [column: string, direction: "asc" | "desc"];
 
