@@ -1,4 +1,4 @@
-// Starts and ends the server under test; called by board.test.mjs.
+// Starts and ends the server under test; called by board.test.mjs and console.test.mjs.
 
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
@@ -20,8 +20,14 @@ export function binary() {
 }
 
 /** Runs `tidegate demo` until it prints its address. Answers `{url, port, kill}`; `kill` waits for the end. */
-export async function startDemo({ port = 0, speed = 6000, dataDir }) {
-  const args = ["demo", "--addr", `127.0.0.1:${port}`, "--speed", String(speed), "--data-dir", dataDir];
+export const startDemo = ({ port = 0, speed = 6000, dataDir }) =>
+  start(["demo", "--addr", `127.0.0.1:${port}`, "--speed", String(speed), "--data-dir", dataDir]);
+
+/** As `startDemo`, but runs `tidegate serve`. */
+export const startServe = ({ port = 0, dataDir }) =>
+  start(["serve", "--addr", `127.0.0.1:${port}`, "--data-dir", dataDir, "--log-filter", "warn"]);
+
+async function start(args) {
   const child = spawn(binary(), args, { stdio: ["ignore", "pipe", "pipe"] });
   const ended = new Promise((resolve) => child.once("close", (code, signal) => resolve(signal ?? `exit code ${code}`)));
   const stderr = [];
@@ -41,8 +47,8 @@ export async function startDemo({ port = 0, speed = 6000, dataDir }) {
       let stdout = "";
       child.stdout.setEncoding("utf8").on("data", (text) => {
         stdout += text;
-        const address = /http:\/\/127\.0\.0\.1:\d+/.exec(stdout);
-        if (address) resolve(address[0]);
+        const address = /127\.0\.0\.1:\d+/.exec(stdout);
+        if (address && stdout.includes("\n")) resolve(`http://${address[0]}`);
       });
     }),
     new Promise((_, reject) => child.once("error", reject)),

@@ -9,7 +9,7 @@ import { Page, Plan, Problem, sentence, Tabs } from "../parts.js";
 import { isJson, lineAt, parametersOf, placeOf, sourceOf, TextFault, type Place } from "../query_text.js";
 import { hashOf, replaceHash } from "../route.js";
 import { LiveLine, RowsTable } from "../rows_table.js";
-import { parsed, pretty, valuesOf } from "../values.js";
+import { pretty, valuesOf } from "../values.js";
 
 interface Props {
   readonly params: URLSearchParams;
@@ -200,7 +200,7 @@ function Examples({ tables, choose }: { readonly tables: Status["tables"]; reado
 /** The texts of parameters as an address brings them; none when they cannot be read. */
 function argumentsOf(text: string): Readonly<Record<string, string>> {
   try {
-    return Object.fromEntries(Object.entries(parsed(text) as object).map(([name, value]) => [name, String(value)]));
+    return Object.fromEntries(Object.entries(JSON.parse(text) as object).map(([name, value]) => [name, String(value)]));
   } catch {
     return {};
   }

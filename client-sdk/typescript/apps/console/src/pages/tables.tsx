@@ -84,12 +84,12 @@ function Browser({ name, columns }: { readonly name: string; readonly columns: r
   }, [name, order, start]);
   const live = useLive(query);
   const first = starts.length * PAGE_ROWS + 1;
+  const by: Order | undefined = order ?? (key[0] === undefined ? undefined : [key[0], "asc"]);
   const sort = (column: string): void => {
-    setOrder(order?.[0] === column && order[1] === "asc" ? [column, "desc"] : [column, "asc"]);
+    setOrder(by?.[0] === column && by[1] === "asc" ? [column, "desc"] : [column, "asc"]);
     setStarts([]);
   };
   const types = new Map(columns.map((column) => [column.name, column]));
-  const by = order ?? (key[0] === undefined ? undefined : ([key[0], "asc"] as const));
   const last = live.rows.at(-1);
   const isFull = live.rows.length === PAGE_ROWS;
   return (
