@@ -43,7 +43,7 @@ fn describe(view: &ConnectionView, subscriptions: usize, newest: Cv, reached: Cv
     })
 }
 
-/// How many commits a client may not have seen: from the first release that is due to it on. A client to which none is due
+/// How many commits a client may not have seen: from the first release of a change that is due to it on. A client to which none is due
 /// has all that concerns it up to where the workers are.
 fn lag(due: Option<Cv>, newest: Cv, reached: Cv) -> u64 {
     match due {

@@ -1,5 +1,6 @@
 // Live rows as a table: what just changed is lit up for a moment.
 
+import { useConnectionStatus } from "@tidegate/react";
 import { memo, useState, type ReactNode } from "react";
 import { Cell, isNumber } from "./cell.js";
 import { count, counted } from "./format.js";
@@ -88,10 +89,13 @@ function Loading(): ReactNode {
 /** How a live result stands, in one line. */
 export function LiveLine({ live, children }: { readonly live: LiveRows; readonly children?: ReactNode }): ReactNode {
   const { status, rows, last } = live;
+  const isConnected = useConnectionStatus().state === "connected";
+  const [kind, word] =
+    status === "error" ? ["bad", "Stopped"] : !isConnected ? ["wait", "Waiting for the server"] : status === "complete" ? ["good", "Live"] : ["wait", "Loading"];
   return (
     <p className="live-line" role="status">
-      <span className={`dot ${status === "complete" ? "good" : status === "error" ? "bad" : "wait"}`} aria-hidden="true" />
-      {status === "complete" ? "Live" : status === "error" ? "Stopped" : "Loading"}
+      <span className={`dot ${kind}`} aria-hidden="true" />
+      {word}
       {status !== "connecting" && <span>{counted(rows.length, "row")}</span>}
       {last && (
         <span className="change">

@@ -30,11 +30,11 @@ function List({ total, connections }: Connections): ReactNode {
             <tr>
               <th scope="col">Connection</th>
               <th scope="col">Client</th>
-              <th scope="col">Codec</th>
-              <th scope="col" className="number">Subscriptions</th>
               <th scope="col" className="number">Lag</th>
-              <th scope="col" className="number">Released</th>
               <th scope="col" className="number">Waiting</th>
+              <th scope="col" className="number">Subscriptions</th>
+              <th scope="col" className="number">Released</th>
+              <th scope="col">Codec</th>
               <th scope="col" className="number">Connected for</th>
             </tr>
           </thead>
@@ -43,11 +43,11 @@ function List({ total, connections }: Connections): ReactNode {
               <tr key={one.conn}>
                 <th scope="row">{one.conn}</th>
                 <td>{one.client_id ?? <span className="null">unnamed</span>}</td>
-                <td>{one.codec}</td>
-                <td className="number">{count(one.subscriptions)}</td>
                 <td className="number">{one.lag_commits > 0 ? counted(one.lag_commits, "commit") : "none"}</td>
-                <td className="number">{count(one.released_cv)}</td>
                 <td className="number">{bytes(one.outbox_bytes)}</td>
+                <td className="number">{count(one.subscriptions)}</td>
+                <td className="number">{count(one.released_cv)}</td>
+                <td>{one.codec}</td>
                 <td className="number">{age(one.connected_seconds)}</td>
               </tr>
             ))}
