@@ -1,7 +1,7 @@
 // The tables there are, and one of them to browse.
 
 import { remote, type Json } from "@tidegate/client";
-import { useEffect, useMemo, useState, type ReactNode } from "react";
+import { useEffect, useMemo, useRef, useState, type ReactNode } from "react";
 import { columnsOf, type Status, type TableColumn } from "../api.js";
 import { count, counted } from "../format.js";
 import { useLive, type Row } from "../live.js";
@@ -59,18 +59,26 @@ type Order = readonly [column: string, direction: "asc" | "desc"];
 function OneTable({ name }: { readonly name: string }): ReactNode {
   const [columns, setColumns] = useState<readonly TableColumn[]>();
   const [error, setError] = useState<Error>();
+  const [asked, setAsked] = useState(0);
   useEffect(() => {
     let isGone = false;
     columnsOf(name).then((found) => isGone || setColumns(found), (error: Error) => isGone || setError(error));
     return () => {
       isGone = true;
     };
-  }, [name]);
+  }, [name, asked]);
   if (error) return <Problem error={error} />;
-  return columns ? <Browser name={name} columns={columns} /> : <p className="empty" role="status">Asking the server…</p>;
+  return columns ? <Browser name={name} columns={columns} changed={() => setAsked(asked + 1)} /> : <p className="empty" role="status">Asking the server…</p>;
 }
 
-function Browser({ name, columns }: { readonly name: string; readonly columns: readonly TableColumn[] }): ReactNode {
+interface BrowserProps {
+  readonly name: string;
+  readonly columns: readonly TableColumn[];
+  /** The columns are others by now. */
+  readonly changed: () => void;
+}
+
+function Browser({ name, columns, changed }: BrowserProps): ReactNode {
   const key = columns.filter((column) => column.key !== null).sort((a, b) => a.key! - b.key!).map((column) => column.name);
   const [order, setOrder] = useState<Order>();
   // The rows after which this page and those before it begin; the first page begins at the beginning.
@@ -83,6 +91,12 @@ function Browser({ name, columns }: { readonly name: string; readonly columns: r
     });
   }, [name, order, start]);
   const live = useLive(query);
+  // The rows of one page stay until those of the next are there.
+  const held = useRef(live);
+  if (live.status !== "connecting") held.current = live;
+  useEffect(() => {
+    if (live.error?.code === "schema_changed") changed();
+  }, [live.error]);
   const first = starts.length * PAGE_ROWS + 1;
   const by: Order | undefined = order ?? (key[0] === undefined ? undefined : [key[0], "asc"]);
   const sort = (column: string): void => {
@@ -99,7 +113,7 @@ function Browser({ name, columns }: { readonly name: string; readonly columns: r
       </LiveLine>
       {live.error && <Problem error={live.error} />}
       <RowsTable
-        live={live}
+        live={held.current}
         label={`Rows of ${name}`}
         columns={columns.map((column) => column.name)}
         empty={<p>{starts.length > 0 ? "No rows are left on this page: go back to the one before." : "The table has no rows. They show here as soon as there are some."}</p>}
