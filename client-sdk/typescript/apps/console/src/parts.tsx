@@ -66,6 +66,7 @@ export function Tabs<T extends string>(props: {
   readonly tabs: Readonly<Record<T, string>>;
   readonly chosen: T;
   readonly choose: (tab: T) => void;
+  readonly children: ReactNode;
 }): ReactNode {
   const names = Object.keys(props.tabs) as T[];
   const move = (event: KeyboardEvent<HTMLElement>): void => {
@@ -77,21 +78,24 @@ export function Tabs<T extends string>(props: {
     event.currentTarget.querySelector<HTMLElement>(`[data-tab="${next}"]`)?.focus();
   };
   return (
-    <div className="tabs" role="tablist" aria-label={props.label} onKeyDown={move}>
-      {names.map((name) => (
-        <button
-          key={name}
-          type="button"
-          role="tab"
-          data-tab={name}
-          aria-selected={name === props.chosen}
-          tabIndex={name === props.chosen ? 0 : -1}
-          onClick={() => props.choose(name)}
-        >
-          {props.tabs[name]}
-        </button>
-      ))}
-    </div>
+    <>
+      <div className="tabs" role="tablist" aria-label={props.label} onKeyDown={move}>
+        {names.map((name) => (
+          <button
+            key={name}
+            type="button"
+            role="tab"
+            data-tab={name}
+            aria-selected={name === props.chosen}
+            tabIndex={name === props.chosen ? 0 : -1}
+            onClick={() => props.choose(name)}
+          >
+            {props.tabs[name]}
+          </button>
+        ))}
+      </div>
+      <div role="tabpanel" aria-label={props.tabs[props.chosen]}>{props.children}</div>
+    </>
   );
 }
 

@@ -24,7 +24,8 @@ export function RowsTable({ live, label, columns: known, head, empty }: Props): 
   const [shown, setShown] = useState(SHOWN_STEP);
   const { rows } = live;
   const columns = known ?? Object.keys(rows[0] ?? {});
-  const numeric = new Set(columns.filter((column) => isNumber(rows.find((row) => row[column] !== null)?.[column])));
+  const visible = rows.slice(0, shown);
+  const numeric = new Set(columns.filter((column) => isNumber(visible.find((row) => row[column] !== null)?.[column])));
   if (rows.length === 0 && (live.status === "complete" || columns.length === 0)) {
     return live.status === "complete" ? <div className="empty">{empty}</div> : live.status !== "error" && <Loading />;
   }
@@ -40,7 +41,7 @@ export function RowsTable({ live, label, columns: known, head, empty }: Props): 
             </tr>
           </thead>
           <tbody>
-            {rows.slice(0, shown).map((row) => (
+            {visible.map((row) => (
               <RowLine key={live.keyOf(row)} row={row} columns={columns} mark={live.markOf(row)} numeric={numeric} />
             ))}
           </tbody>
@@ -93,9 +94,9 @@ export function LiveLine({ live, children }: { readonly live: LiveRows; readonly
   const [kind, word] =
     status === "error" ? ["bad", "Stopped"] : !isConnected ? ["wait", "Waiting for the server"] : status === "complete" ? ["good", "Live"] : ["wait", "Loading"];
   return (
-    <p className="live-line" role="status">
+    <p className="live-line">
       <span className={`dot ${kind}`} aria-hidden="true" />
-      {word}
+      <span role="status">{word}</span>
       {status !== "connecting" && <span>{counted(rows.length, "row")}</span>}
       {last && (
         <span className="change">

@@ -105,8 +105,13 @@ export function PlaygroundPage({ params, status }: Props): ReactNode {
       {fault && <Faulty text={text} error={fault} place={fault.place} show={showPlace} />}
       {run ? (
         <section aria-label="Result">
-          {run.source.sql !== undefined && <Tabs label="Show" tabs={{ rows: "Rows", plan: "Plan" }} chosen={tab} choose={setTab} />}
-          {tab === "plan" && run.source.sql !== undefined ? <Explained key={run.number} run={run} /> : <Result key={run.number} run={run} show={showPlace} />}
+          {run.source.sql === undefined ? (
+            <Result key={run.number} run={run} show={showPlace} />
+          ) : (
+            <Tabs label="Show" tabs={{ rows: "Rows", plan: "Plan" }} chosen={tab} choose={setTab}>
+              {tab === "plan" ? <Explained key={run.number} run={run} /> : <Result key={run.number} run={run} show={showPlace} />}
+            </Tabs>
+          )}
         </section>
       ) : (
         !fault && <Examples tables={status?.tables ?? []} choose={example} />

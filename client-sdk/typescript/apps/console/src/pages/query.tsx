@@ -60,14 +60,15 @@ function One({ query }: { readonly query: NamedQuery }): ReactNode {
           </Arguments>
         </form>
       )}
-      <Tabs label="Show" tabs={{ rows: "Rows", plan: "Plan" }} chosen={tab} choose={setTab} />
-      {values === undefined ? (
-        <div className="empty"><p>Give every parameter a value, then press Show to see what the query answers.</p></div>
-      ) : tab === "rows" ? (
-        <Rows name={query.name} args={values} />
-      ) : (
-        <Explained name={query.name} args={values} />
-      )}
+      <Tabs label="Show" tabs={{ rows: "Rows", plan: "Plan" }} chosen={tab} choose={setTab}>
+        {values === undefined ? (
+          <div className="empty"><p>Give every parameter a value, then press Show to see what the query answers.</p></div>
+        ) : tab === "rows" ? (
+          <Rows name={query.name} args={values} />
+        ) : (
+          <Explained name={query.name} args={values} />
+        )}
+      </Tabs>
     </>
   );
 }
