@@ -115,6 +115,16 @@ impl Client {
         message[kind].take()
     }
 
+    /// The next message of a kind; those before it are passed over.
+    async fn wait_for(&mut self, kind: &str) -> Value {
+        loop {
+            let mut message = self.message().await.expect("a message");
+            if let Some(body) = message.get_mut(kind) {
+                return body.take();
+            }
+        }
+    }
+
     /// The code of the next message, which must be an error, and how the connection then ends.
     async fn error_and_end(&mut self) -> (Value, End) {
         let error = self.next("error").await["code"].take();
@@ -275,7 +285,7 @@ async fn connections_are_listed_with_how_far_they_are() {
     for (is_named, sub) in [(true, 1), (true, 2), (false, 1)] {
         let client = if is_named { &mut named } else { &mut other };
         client.send(json!({"subscribe": {"sub": sub, "query": {"table": "t", "limit": sub}}})).await;
-        while client.next("progress").await["cv_min"].as_u64() < Some(cv) {}
+        while client.wait_for("progress").await["cv_min"].as_u64() < Some(cv) {}
     }
     let listed = until_listed(&server, |list| {
         list["total"] == 2
@@ -310,7 +320,7 @@ async fn a_connection_that_does_not_read_is_listed_first_with_its_lag() {
     let mut slow = Client::open(&server, json!({"client_id": "slow"})).await;
     for client in [&mut quick, &mut slow] {
         client.send(json!({"subscribe": {"sub": 1, "query": {"table": "t"}}})).await;
-        client.next("progress").await;
+        client.wait_for("progress").await;
     }
     let text = "x".repeat(1 << 20);
     let mut id = 0;
@@ -318,7 +328,7 @@ async fn a_connection_that_does_not_read_is_listed_first_with_its_lag() {
     let listed = loop {
         id += 1;
         let cv = commit(&server, &[insert(id, &text)]).await;
-        while quick.next("progress").await["cv_min"].as_u64() < Some(cv) {}
+        while quick.wait_for("progress").await["cv_min"].as_u64() < Some(cv) {}
         let (_, listed) = http(&server, "GET", "/v1/connections", "").await;
         if listed["connections"][0]["lag_commits"].as_u64() >= Some(3) {
             break listed;
@@ -359,7 +369,7 @@ async fn live_shapes_are_listed_named_or_not() {
     for sub in [1, 2] {
         let query = json!({"table": "t", "where": {"op": "=", "args": [{"col": "id"}, sub]}});
         client.send(json!({"subscribe": {"sub": sub, "query": query}})).await;
-        client.next("subscribed").await;
+        client.wait_for("subscribed").await;
     }
     let (_, listed) = http(&server, "GET", "/v1/queries", "").await;
     assert_eq!(listed["live_total"], 2, "{listed}");
