@@ -62,7 +62,7 @@ function pageOf({ page, name, params }: Route, monitored: Monitored | undefined)
 function Standing({ answer, error }: Polled<Monitored>): ReactNode {
   const status = answer?.status;
   const [kind, text] = error
-    ? ["bad", "Not answering"]
+    ? ["bad", error instanceof Refusal ? "Not ready" : "Not answering"]
     : !status
       ? ["wait", "Connecting"]
       : status.ready
