@@ -1,4 +1,4 @@
-// Starts and ends the server under test; called by board.test.mjs and console.test.mjs.
+// Starts and ends the server under test; called by board.test.mjs.
 
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
@@ -20,8 +20,10 @@ export function binary() {
 }
 
 /** Runs `tidegate demo` until it prints its address. Answers `{url, port, kill}`; `kill` waits for the end. */
-export const startDemo = ({ port = 0, speed = 6000, dataDir }) =>
-  start(["demo", "--addr", `127.0.0.1:${port}`, "--speed", String(speed), "--data-dir", dataDir]);
+export async function startDemo({ port = 0, speed = 6000, dataDir }) {
+  const args = ["demo", "--addr", `127.0.0.1:${port}`, "--speed", String(speed), "--data-dir", dataDir];
+  return start(args);
+}
 
 /** As `startDemo`, but runs `tidegate serve`. */
 export const startServe = ({ port = 0, dataDir }) =>

@@ -1,4 +1,4 @@
-// Bundles the pages that the server shows into server/assets: `node apps/build.mjs [--check] [page…]`, all without names.
+// Bundles the pages that the server shows into server/assets: `node apps/build.mjs [--check] [page…]`, all by default.
 //
 // The bundles are committed, so that building the server takes no Node. `--check` writes nothing and fails when a bundle
 // is not what its sources give.
@@ -10,8 +10,13 @@ import { fileURLToPath } from "node:url";
 
 const PAGES = ["console", "demo"];
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
-const [check, named] = [process.argv.includes("--check"), process.argv.slice(2).filter((argument) => argument !== "--check")];
-const pages = named.length > 0 ? named : PAGES;
+const check = process.argv.includes("--check");
+const named = process.argv.slice(2).filter((word) => word !== "--check");
+const unknown = named.filter((page) => !PAGES.includes(page));
+if (unknown.length > 0) {
+  console.error(`there is no page ${unknown.join(", ")}; there are ${PAGES.join(", ")}`);
+  process.exit(2);
+}
 
 async function bundle(page) {
   const assets = here(`../../../server/assets/${page}/`);
@@ -35,7 +40,7 @@ async function bundle(page) {
 }
 
 let stale = 0;
-for (const { path, content } of (await Promise.all(pages.map(bundle))).flat()) {
+for (const { path, content } of (await Promise.all((named.length > 0 ? named : PAGES).map(bundle))).flat()) {
   if (!check) {
     await writeFile(path, content);
   } else if (!(await readFile(path).catch(() => Buffer.alloc(0))).equals(content)) {

@@ -54,7 +54,7 @@ export function Chart({ title, note, at, lines, show, none = "Nothing to show ye
           y: { range: (_, __, max) => [0, max > 0 ? max * 1.15 : 1] },
         },
         axes: [
-          { ...axis, size: 22, space: 72, values: (_, splits) => splits.map(clock) },
+          { ...axis, size: 22, space: 72, values: (self, splits) => splits.map((at) => (isWithin(self, at) ? clock(at) : "")) },
           { ...axis, size: 56, gap: 6, space: 32, ...(steps && { incrs: steps }), values: (_, splits) => splits.map((value) => showing.current(value)) },
         ],
         series: [
@@ -108,6 +108,12 @@ export function Chart({ title, note, at, lines, show, none = "Nothing to show ye
       <p className="visually-hidden">{note}</p>
     </figure>
   );
+}
+
+/** Whether there is room for a moment's time at the axis: at its right end it would be cut off. */
+function isWithin({ scales: { x } }: uPlot, at: number): boolean {
+  const [min, max] = [x!.min!, x!.max!];
+  return at <= max - 0.06 * (max - min);
 }
 
 const clock = (seconds: number): string =>
