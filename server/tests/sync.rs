@@ -4,6 +4,7 @@ use futures_util::{SinkExt as _, StreamExt as _};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 use tidegate_server::{Config, RunningServer, Server};
+use tidegate_wire::model::Cv;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpStream,
@@ -356,6 +357,18 @@ async fn until_listed(server: &RunningServer, enough: impl Fn(&Value) -> bool) -
         }
         assert!(started.elapsed() < PATIENCE, "still {listed}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn writes_in_sql_have_an_arrival_to_measure_from_and_selects_have_none() {
+    let server = server(|_| {}).await;
+    commit(&server, &[tables()]).await;
+    let arrived = |cv: &Value| server.shared.hub.arrivals.get(Cv(cv.as_u64().expect("a cv"))).is_some();
+    let (_, selected) = http(&server, "POST", "/v1/sql", r#"{"sql": "select * from t"}"#).await;
+    assert!(!arrived(&selected["cv"]), "the tables came by a statement of another kind");
+    let (_, written) = http(&server, "POST", "/v1/sql", r#"{"sql": "insert into t values (1, 'a')"}"#).await;
+    assert!(arrived(&written["cv"]), "{written}");
+    server.shutdown().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

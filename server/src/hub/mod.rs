@@ -210,3 +210,39 @@ impl Drop for Registration {
         self.hub.count.fetch_sub(1, Ordering::SeqCst);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+    use tidegate_wire::{
+        model::SubId,
+        protocol::{ServerMessage, server::Progress},
+    };
+
+    #[test]
+    fn those_furthest_behind_are_listed_first_and_no_more_than_asked_for() {
+        let limits =
+            OutboxLimits { bytes_max: 1_000, snapshot_bytes_max: 1_000, retry_after: Duration::ZERO };
+        let hub = Hub::new(10, limits, HubMetrics::new());
+        let all: Vec<_> = (0..4).map(|_| hub.register(Codec::Json).expect("taken")).collect();
+        let owe = |registration: &Registration, cv| {
+            let progress = ServerMessage::Progress(Progress { cv_min: Cv(cv) });
+            let progress = Frame::message(Codec::Json, &progress, Instant::now());
+            let batch = Frame { kind: FrameKind::Batch(Cv(cv)), ..progress.clone() };
+            registration.outbox.push_batch(batch, SubId(1), false, false);
+            registration.outbox.push(progress, Share::Live);
+        };
+        owe(&all[1], 9);
+        owe(&all[3], 5);
+        all[1].set_client_id("named".into());
+        let listed = hub.furthest_behind(3);
+        let ids: Vec<_> = listed.iter().map(|view| view.conn).collect();
+        assert_eq!(ids, [all[3].conn, all[1].conn, all[0].conn]);
+        assert_eq!(listed[1].client_id.as_deref(), Some("named"));
+        let due: Vec<_> = listed.iter().map(|view| view.position.due).collect();
+        assert_eq!(due, [Some(Cv(5)), Some(Cv(9)), None]);
+        drop(all);
+        assert!(hub.furthest_behind(3).is_empty());
+    }
+}
