@@ -25,6 +25,14 @@ export function binary() {
  */
 export async function startDemo({ port = 0, speed = 6000, dataDir }) {
   const args = ["demo", "--addr", `127.0.0.1:${port}`, "--speed", String(speed), "--data-dir", dataDir];
+  return start(args);
+}
+
+/** As `startDemo`, but runs `tidegate serve`. */
+export const startServe = ({ port = 0, dataDir }) =>
+  start(["serve", "--addr", `127.0.0.1:${port}`, "--data-dir", dataDir, "--log-filter", "warn"]);
+
+async function start(args) {
   const child = spawn(binary(), args, { stdio: ["ignore", "pipe", "pipe"] });
   const ended = new Promise((resolve) => child.once("close", (code, signal) => resolve(signal ?? `exit code ${code}`)));
   const stderr = [];
@@ -44,8 +52,8 @@ export async function startDemo({ port = 0, speed = 6000, dataDir }) {
       let stdout = "";
       child.stdout.setEncoding("utf8").on("data", (text) => {
         stdout += text;
-        const address = /http:\/\/127\.0\.0\.1:\d+/.exec(stdout);
-        if (address) resolve(address[0]);
+        const address = /127\.0\.0\.1:\d+/.exec(stdout);
+        if (address && stdout.includes("\n")) resolve(`http://${address[0]}`);
       });
     }),
     new Promise((_, reject) => child.once("error", reject)),

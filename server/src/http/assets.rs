@@ -97,6 +97,7 @@ mod tests {
             "/metrics",
             "/openapi.json",
             "/v1/status",
+            "/v1/connections",
             "/v1/check",
             "/v1/commits",
             "/v1/queries",
