@@ -3,7 +3,7 @@
 import type { Entry } from "../state/group.js";
 import type { Subscription } from "../state/subscription.js";
 import type { ResultTree } from "../state/tree.js";
-import { mapKey, type MapKey } from "../wire/compare.js";
+import { mapKey, oneForm, type MapKey } from "../wire/compare.js";
 import type { ColumnLayout, TableLayout } from "../wire/messages.js";
 import type { Value } from "../wire/value.js";
 import { canonical, UNKNOWN } from "./evaluate.js";
@@ -69,7 +69,7 @@ export function keyOfCells(cells: object, key: readonly ColumnLayout[]): MapKey 
   for (const { name, type } of key) {
     const value = canonical((cells as Record<string, unknown>)[name], type);
     if (value === UNKNOWN || value === null) return undefined;
-    values.push(value);
+    values.push(oneForm(value, type));
   }
   return mapKey(values);
 }

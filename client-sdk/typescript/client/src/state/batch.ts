@@ -1,10 +1,10 @@
 // Batches with their cells read by the layout, and their fold into one net change for each row.
 
-import { mapKey, type MapKey } from "../wire/compare.js";
+import type { MapKey } from "../wire/compare.js";
 import type { Op } from "../wire/messages.js";
 import { readCell, type Codec } from "../wire/value.js";
 import type { Entry } from "./group.js";
-import type { Row, Shape } from "./shape.js";
+import { keyOf, rowKey, type Row, type Shape } from "./shape.js";
 import type { NetChange, ResultTree } from "./tree.js";
 import { malformed, Violation } from "./violation.js";
 
@@ -42,14 +42,14 @@ export function readOp(op: Op, shape: Shape, codec: Codec): RowStep {
       }
     });
   };
-  if (kind === "-") return { kind, table, key: mapKey(read(op[2], layout.key)), entry: undefined };
+  if (kind === "-") return { kind, table, key: keyOf(read(op[2], layout.key), layout), entry: undefined };
   if (kind !== "+" && kind !== "~") throw malformed(`an operation ${String(kind)}`);
   const places = op[2];
   if (!(places > 0 && places < 2 ** 32) || places & ~shape.allowed[table]!) {
     throw malformed(`a row of ${layout.name} at places ${places}`);
   }
   const row = read(op[3], layout.columns.map((_, column) => column));
-  const key = mapKey(layout.key.map((column) => row[column]!));
+  const key = rowKey(row, layout);
   return { kind, table, key, entry: { key, row, places } };
 }
 

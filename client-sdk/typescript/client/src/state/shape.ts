@@ -1,7 +1,7 @@
 // A layout made ready for building results: checked once, so that everything behind it can index without looking, and
 // with the comparators and keys that the result tree is kept by.
 
-import { comparatorOf, mapKey, tieOfTypes, type MapKey } from "../wire/compare.js";
+import { comparatorOf, mapKey, oneForm, tieOfTypes, type MapKey } from "../wire/compare.js";
 import type { Layout, OrderTerm, PlaceLayout, TableLayout } from "../wire/messages.js";
 import type { Value } from "../wire/value.js";
 import { malformed } from "./violation.js";
@@ -57,7 +57,11 @@ export interface Shape {
 export const ROOT_GROUP: MapKey = "";
 
 /** The key of a row among its table's. */
-export const rowKey = (row: Row, table: TableLayout): MapKey => mapKey(table.key.map((column) => row[column]!));
+export const rowKey = (row: Row, table: TableLayout): MapKey => keyOf(table.key.map((column) => row[column]!), table);
+
+/** The key that these values of a table's key columns are. */
+export const keyOf = (values: Row, { key, columns }: TableLayout): MapKey =>
+  mapKey(values.map((value, index) => oneForm(value, columns[key[index]!]!.type)));
 
 /**
  * Checks a layout.

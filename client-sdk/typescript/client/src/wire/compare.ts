@@ -112,12 +112,15 @@ export function comparatorOfTypes(a: ColumnType, b: ColumnType): Comparator | un
 
 /** What makes equal values the same map key; undefined when values of the two types are never equal. */
 export function tieOfTypes(own: ColumnType, other: ColumnType): ((value: never) => Value) | undefined {
-  if (own === other) return SAME[own] ?? ((value: Value) => value);
+  if (own === other) return (value: Value) => oneForm(value, own);
   if (isNumber(own) && isNumber(other)) return (value: number | bigint | string) => normalText(decimalOf(value));
   if (own === "date" && other === "timestamptz") return midnight;
   if (own === "timestamptz" && other === "date") return (value: Value) => value;
   return undefined;
 }
+
+/** A value in the one form of all that equal it. */
+export const oneForm = (value: Value, type: ColumnType): Value => (value === null ? null : (SAME[type]?.(value as never) ?? value));
 
 /** Where equal values of one type can be written differently. */
 const SAME: Partial<Record<ColumnType, (value: never) => Value>> = {
