@@ -11,11 +11,11 @@ import { browserWakeups } from "./connection/wakeups.js";
 import { TidegateError } from "./error.js";
 import { LiveQuery, type Update } from "./live.js";
 import { answer } from "./optimistic/answer.js";
-import { HeldRows, keyOfCells } from "./optimistic/held.js";
+import { HeldRows } from "./optimistic/held.js";
 import { overlayMutations } from "./optimistic/overlay.js";
 import { Poster } from "./optimistic/poster.js";
 import { MutationQueue } from "./optimistic/queue.js";
-import type { Lookup, Mutate, Mutators } from "./optimistic/transaction.js";
+import type { Mutate, Mutators } from "./optimistic/transaction.js";
 import { uniqueName } from "./name.js";
 import type { ClientOptions } from "./options.js";
 import type { Query } from "./query/query.js";
@@ -65,7 +65,7 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
     this.#state = new State({
       waitingOpsMax: options.waitingOpsMax ?? 10_000_000,
       pushes: !post,
-      overlay: overlayMutations,
+      overlay: (subscriptions, changesOf) => overlayMutations(subscriptions, this.#queue.rows(), changesOf),
     });
     const names = Object.keys(mutators);
     const writes = options.clientId !== undefined || names.length > 0;
@@ -73,7 +73,6 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
     this.#queue = new MutationQueue({
       state: this.#state,
       mutators,
-      lookup: this.#lookup,
       mutationsMax: options.mutationsMax ?? 1_000,
       storage,
       poster: post && new Poster(post, (id, error) => this.#answered(id, error), this.#backoff()),
@@ -187,7 +186,7 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
     if (stored) {
       effects.unshift(...this.#restore(subscription, stored, false));
     } else if (query.local) {
-      const held = new HeldRows(this.#state.subscriptions, false);
+      const held = new HeldRows(this.#state.subscriptions);
       subscription.tree = answer(query.local, query.source.args, subscription.showsBigint, held);
     }
     this.#carryOut(this.#state.overlay(effects));
@@ -321,19 +320,6 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
     this.#options.storage?.answered(id, error);
     this.#carryOut(this.#state.overlay(effects));
   }
-
-  readonly #lookup: Lookup = (table, key) => {
-    const columns = Object.entries(table.columns);
-    const found = keyOfCells(key, table.key.map((name) => ({ name, type: table.columns[name]!.type })));
-    const known = found === undefined ? undefined : new HeldRows(this.#state.subscriptions, true).row(table.name, found);
-    if (!known || !columns.every(([name]) => known.has(name))) return undefined;
-    const row: Record<string, unknown> = {};
-    for (const [name, { bigint }] of columns) {
-      const value = known.get(name);
-      row[name] = bigint && typeof value === "number" ? BigInt(value) : value;
-    }
-    return row;
-  };
 
   /** Shows a kept result; one that cannot be read is asked for anew. */
   #restore(subscription: Subscription, stored: StoredQuery, stands: boolean): Effect[] {

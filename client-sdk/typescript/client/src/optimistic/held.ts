@@ -1,6 +1,5 @@
 // The rows of a client's results, by table: what is known of each row, whichever results it stands in.
 
-import type { Entry } from "../state/group.js";
 import type { Subscription } from "../state/subscription.js";
 import type { ResultTree } from "../state/tree.js";
 import { mapKey, oneForm, type MapKey } from "../wire/compare.js";
@@ -16,22 +15,17 @@ export class HeldRows {
   readonly #subscriptions: readonly Subscription[];
   /** Tables whose rows were gathered already. */
   readonly #gathered = new Map<string, Map<MapKey, KnownRow>>();
-  readonly #entry: (tree: ResultTree, table: number, key: MapKey) => Entry | undefined;
 
-  /** `pending` says whether rows are meant as pending mutations make them, or as they were released. */
-  constructor(subscriptions: Iterable<Subscription>, pending: boolean) {
+  constructor(subscriptions: Iterable<Subscription>) {
     // Others show computed rows, whose tables have names of their own.
     this.#subscriptions = [...subscriptions].filter(({ local }) => local && !local.ast.group_by);
-    this.#entry = pending
-      ? (tree, table, key) => tree.entry(table, key)
-      : (tree, table, key) => tree.released(table, key);
   }
 
-  /** What is known of a row; undefined when it is not held. */
+  /** What is known of a row, as it was released; undefined when it is not held. */
   row(table: string, key: MapKey): KnownRow | undefined {
     let known: KnownRow | undefined;
     for (const { tree, layout, index } of this.#tables(table)) {
-      const entry = this.#entry(tree, index, key);
+      const entry = tree.released(index, key);
       if (!entry) continue;
       known ??= new Map();
       layout.columns.forEach(({ name }, column) => known!.set(name, entry.row[column]!));

@@ -32,7 +32,7 @@ export interface StateOptions {
   /** Whether mutations travel over the socket, rather than by the application's own request. */
   readonly pushes: boolean;
   /** Lays pending mutations over the subscriptions' results; tells which changed and how. */
-  readonly overlay?: (subscriptions: Iterable<Subscription>, mutations: Mutations, changed: ChangesOf) => void;
+  readonly overlay?: (subscriptions: readonly Subscription[], changed: ChangesOf) => void;
 }
 
 /** The changes of a subscription's root rows in the step at hand, to be added to. */
@@ -255,24 +255,23 @@ export class State {
     }
     this.#released = cvMin;
     const results = new Map<number, RootChanges>();
-    let count: number | undefined;
     for (const [subscription, release] of prepared) {
       const told = subscription.complete;
       const changes: RootChanges = new Map();
       this.#waitingOps -= subscription.apply(release, changes);
       if (!told || changes.size > 0) results.set(subscription.sub, changes);
       if (!subscription.waits) this.#waiting.delete(subscription);
-      if (subscription.sub === OWN) count = Number([...subscription.tree!.releasedRows(0)][0]?.row[COUNT] ?? 0);
     }
     results.delete(OWN);
     const settled: Effect[] = [];
-    if (count !== undefined) this.mutations.released(count, settled);
+    const own = this.#subscriptions.get(OWN)?.tree;
+    this.mutations.released(own && Number([...own.releasedRows(0)][0]?.row[COUNT] ?? 0), settled);
     effects.push(...this.#overlaid(results, true), ...settled);
   }
 
   /** The release that `results` begins, with pending mutations laid over; empty when nothing changes. */
   #overlaid(results: Map<number, RootChanges>, always = false): Effect[] {
-    this.#options.overlay?.(this.subscriptions, this.mutations, changesOf(results));
+    this.#options.overlay?.(this.subscriptions, changesOf(results));
     return always || results.size > 0 ? [{ kind: "released", cv: this.#released, results }] : [];
   }
 
