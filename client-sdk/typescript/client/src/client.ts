@@ -7,7 +7,6 @@ import { syncUrl } from "./connection/address.js";
 import { Backoff } from "./connection/backoff.js";
 import { Connection, type ConnectionStatus } from "./connection/connection.js";
 import { webSocket } from "./connection/transport.js";
-import { browserWakeups } from "./connection/wakeups.js";
 import { TidegateError } from "./error.js";
 import { LiveQuery, type Update } from "./live.js";
 import { answer } from "./optimistic/answer.js";
@@ -58,13 +57,12 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
   constructor(options: ClientOptions<M>) {
     this.#options = options;
     const { storage, postMutations: post, mutators = {} as M } = options;
-    const [url, connect] = [syncUrl(options.url), options.connect ?? webSocket(options.WebSocket)];
-    const [backoffMs, backoffMsMax] = [options.backoffMs ?? 100, options.backoffMsMax ?? 30_000];
+    const url = syncUrl(options.url);
+    const connect = options.connect ?? webSocket(options.WebSocket);
     const codec = options.codec ?? "msgpack";
-    this.#backoff = () => new Backoff(backoffMs, backoffMsMax);
+    this.#backoff = () => new Backoff(options.backoffMs ?? 100, options.backoffMsMax ?? 30_000);
     this.#state = new State({
       waitingOpsMax: options.waitingOpsMax ?? 10_000_000,
-      pushes: !post,
       overlay: (subscriptions, changesOf) => overlayMutations(subscriptions, this.#queue.rows(), changesOf),
     });
     const names = Object.keys(mutators);
@@ -85,6 +83,7 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
     const opened = storage && this.#open(storage, writes);
     this.#connection = new Connection(
       {
+        ...options,
         url,
         codec,
         connect,
@@ -92,11 +91,7 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
           await opened;
           return options.token?.();
         },
-        connectTimeoutMs: options.connectTimeoutMs ?? 10_000,
-        pingMs: options.pingMs ?? 35_000,
-        silenceMsMax: options.silenceMsMax ?? 60_000,
         backoff: this.#backoff(),
-        wakeups: options.wakeups ?? browserWakeups,
       },
       {
         opened: (token) => this.#carryOut(this.#state.connect(codec, token)),

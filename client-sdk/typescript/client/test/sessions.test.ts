@@ -31,7 +31,7 @@ interface Line {
 }
 
 class Player {
-  readonly #state = new State({ waitingOpsMax: 100_000, pushes: true });
+  readonly #state = new State({ waitingOpsMax: 100_000 });
   /** What each live subscription shows. */
   readonly #shown = new Map<string, unknown>();
 

@@ -4,22 +4,16 @@
 export type Wakeups = (wake: () => void) => () => void;
 
 interface Events {
-  addEventListener(type: string, listener: () => void): void;
-  removeEventListener(type: string, listener: () => void): void;
+  addEventListener?(type: string, listener: () => void, options: { readonly signal: AbortSignal }): void;
 }
 
 /** A browser's signs; nothing elsewhere. */
 export const browserWakeups: Wakeups = (wake) => {
-  const page = globalThis as Partial<Events> & { document?: Events & { visibilityState: string } };
+  const page = globalThis as Events & { readonly document?: Events & { readonly visibilityState: string } };
   const { document } = page;
-  if (!page.addEventListener || !document?.addEventListener) return () => {};
-  const visible = (): void => {
-    if (document.visibilityState === "visible") wake();
-  };
-  page.addEventListener("online", wake);
-  document.addEventListener("visibilitychange", visible);
-  return () => {
-    page.removeEventListener!("online", wake);
-    document.removeEventListener("visibilitychange", visible);
-  };
+  if (!page.addEventListener || !document) return () => {};
+  const end = new AbortController();
+  page.addEventListener("online", wake, end);
+  document.addEventListener!("visibilitychange", () => document.visibilityState === "visible" && wake(), end);
+  return () => end.abort();
 };

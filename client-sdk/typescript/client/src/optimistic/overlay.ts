@@ -12,7 +12,6 @@ import type { Subscription } from "../state/subscription.js";
 import type { Overlay, ResultTree, RootChanges } from "../state/tree.js";
 import type { MapKey } from "../wire/compare.js";
 import type { TableLayout } from "../wire/messages.js";
-import type { ColumnType } from "../wire/value.js";
 import { UNKNOWN, type Known, type Scope } from "./evaluate.js";
 import type { KnownRow } from "./held.js";
 import { changed, tableOf, type PendingRows, type RowEffect } from "./pending.js";
@@ -26,6 +25,8 @@ interface Touched {
   readonly row: Row | undefined;
   readonly effect: RowEffect;
   readonly known: KnownRow;
+  /** Where it comes to stand. */
+  places: number;
 }
 
 /** Lays pending mutations over results, and marks those that it cannot know. */
@@ -72,7 +73,7 @@ class Laying {
     const own = new Set(this.#places.map(({ ast }) => ast.table));
     const fitting = fits(tree.shape, this.#places);
     for (const op of pending.ops) this.#uncertain ||= hidden.has(tableOf(op)) || (!fitting && own.has(tableOf(op)));
-    for (const table of pending.doubtful) this.#uncertain ||= own.has(table);
+    for (const op of pending.doubtful) this.#uncertain ||= own.has(tableOf(op));
     if (fitting) this.#compute();
     const { short } = layOver(tree, this.#overlay, this.#places, changes);
     return this.#uncertain || short;
@@ -83,40 +84,36 @@ class Laying {
     const rows = tables.map((layout, table) => {
       const rows = new Map<MapKey, Touched>();
       const effects = this.pending.effects(layout.name, layout.key.map((column) => layout.columns[column]!));
-      this.#uncertain ||= effects.astray;
-      for (const [key, effect] of effects.rows) {
-        const known = changed(this.pending.held.row(layout.name, key), effect, this.#columns(layout));
+      for (const [key, effect] of effects) {
+        if (key === undefined) {
+          this.#uncertain = true;
+          continue;
+        }
+        const known = changed(this.pending.held.row(layout.name, key), effect, this.local.tables.get(layout.name)?.columns ?? {});
         const row = effect.kind === "delete" ? undefined : wholeRow(layout, known);
-        rows.set(key, { old: this.tree.released(table, key), row, effect, known });
+        rows.set(key, { old: this.tree.released(table, key), row, effect, known, places: 0 });
       }
       return rows;
     });
-    const masks = rows.map(() => new Map<MapKey, number>());
     // Parents before children, so that a pending parent is there for its pending children.
     this.#places.forEach((place, at) => {
       if (place.aggregated) return;
       const { table } = this.tree.shape.layout.places[at]!;
-      for (const [key, { old, row, effect, known }] of rows[table]!) {
-        if (this.#stands(at, old, row, effect, known)) {
-          masks[table]!.set(key, (masks[table]!.get(key) ?? 0) | (1 << at));
-          this.#adopt(at, row!, rows, masks);
-        }
+      for (const touched of rows[table]!.values()) {
+        if (!this.#stands(at, touched)) continue;
+        touched.places |= 1 << at;
+        this.#adopt(at, touched.row!, rows);
       }
     });
     rows.forEach((own, table) => {
-      for (const [key, { old, row }] of own) {
-        const places = masks[table]!.get(key) ?? 0;
+      for (const [key, { old, row, places }] of own) {
         const entry = row && places !== 0 ? { key, row, places } : undefined;
         if (old || entry) this.#overlay[table]!.set(key, entry);
       }
     });
   }
 
-  #columns({ name, columns }: TableLayout): { readonly [name: string]: { readonly type: ColumnType } } {
-    return this.local.tables.get(name)?.columns ?? Object.fromEntries(columns.map((column) => [column.name, column]));
-  }
-
-  #stands(at: number, old: Entry | undefined, row: Row | undefined, effect: RowEffect, known: KnownRow): boolean {
+  #stands(at: number, { old, row, effect, known }: Touched): boolean {
     if (effect.kind === "delete") return false;
     const place = this.#places[at]!;
     const shape = this.tree.shape.places[at]!;
@@ -159,7 +156,7 @@ class Laying {
    * Looks for the children of a row that comes to stand somewhere, among rows that are held for other places and
    * results. Only one that is found by its key is sure to be the only one.
    */
-  #adopt(at: number, parent: Row, rows: readonly Map<MapKey, Touched>[], masks: readonly Map<MapKey, number>[]): void {
+  #adopt(at: number, parent: Row, rows: readonly Map<MapKey, Touched>[]): void {
     for (const { place, groupOf } of this.tree.shape.places[at]!.children) {
       const group = groupOf(parent);
       if (group === undefined || this.#newParents[place]!.has(group) || this.#hasReleasedParent(place, group)) continue;
@@ -175,8 +172,7 @@ class Laying {
         found = true;
         if (rows[table]!.has(key)) continue;
         const old = this.tree.released(table, key);
-        rows[table]!.set(key, { old, row, effect: { kind: "update", cells: {} }, known: held });
-        if (old) masks[table]!.set(key, old.places);
+        rows[table]!.set(key, { old, row, effect: { kind: "update", cells: {} }, known: held, places: old?.places ?? 0 });
       }
       found ||= [...rows[table]!.values()].some(({ row }) => row && shape.groupOf(row) === group);
       if (!byKey || !found) this.#uncertain = true;

@@ -14,62 +14,44 @@ export interface RowEffect {
   readonly cells: Readonly<Record<string, unknown>>;
 }
 
-/** What they do to a table's rows. */
-interface TableEffects {
-  readonly rows: Map<MapKey, RowEffect>;
-  /** Whether some operation does not say which row it is for. */
-  astray: boolean;
-  /** How many operations are taken in. */
-  taken: number;
-}
+/** Effects by their row's key; under undefined those of operations that do not say for which row they are. */
+type Effects = Map<MapKey | undefined, RowEffect>;
 
 /** The table that an operation is for. */
 export const tableOf = (op: RowOp): string => ("insert" in op ? op.insert : "update" in op ? op.update : op.delete);
 
 /** See the file's head. */
 export class PendingRows {
-  #ops: RowOp[] = [];
-  readonly #tables = new Map<string, TableEffects>();
-  /** Tables in which the server will make something else of the mutations than what is shown. */
-  readonly doubtful = new Set<string>();
+  /** The operations, in order. */
+  readonly ops: RowOp[] = [];
+  /** Each table's effects, and of how many operations they are. */
+  readonly #tables = new Map<string, { readonly effects: Effects; taken: number }>();
+  /** Operations of which the server will make something else than what is shown. */
+  readonly doubtful: RowOp[] = [];
 
   /** `held` has the rows as they were released. */
   constructor(readonly held: HeldRows) {}
 
-  /** The operations. */
-  get ops(): readonly RowOp[] {
-    return this.#ops;
-  }
-
-  /** Adds operations. */
-  add(...ops: readonly RowOp[]): void {
-    this.#ops.push(...ops);
-  }
-
-  /** Takes all operations back but the first ones. */
-  keep(first: number): void {
-    this.#ops.length = first;
-    this.#tables.clear();
-  }
-
-  /** What is done to a table's rows, by key. */
-  effects(table: string, key: readonly ColumnLayout[]): TableEffects {
-    const name = [table, ...key.map((column) => column.name)].join();
-    let effects = this.#tables.get(name);
-    if (!effects) this.#tables.set(name, (effects = { rows: new Map(), astray: false, taken: 0 }));
-    for (; effects.taken < this.#ops.length; effects.taken += 1) {
-      const op = this.#ops[effects.taken]!;
-      if (tableOf(op) === table) take(op, key, effects);
+  /** What is done to a table's rows. */
+  effects(name: string, key: readonly ColumnLayout[]): Effects {
+    let table = this.#tables.get(name);
+    if (!table) this.#tables.set(name, (table = { effects: new Map(), taken: 0 }));
+    for (; table.taken < this.ops.length; table.taken += 1) {
+      const op = this.ops[table.taken]!;
+      if (tableOf(op) !== name) continue;
+      const found = keyOfOp(op, key);
+      table.effects.set(found, followed(table.effects.get(found), op));
     }
-    return effects;
+    return table.effects;
   }
 
-  /** A row as mutators see it; null when they have deleted it, undefined when not all of it is known. */
-  row({ name, columns, key }: TableSchema, cells: object): Record<string, unknown> | null | undefined {
+  /** A row after these operations and further ones; null when it is deleted, undefined when not all of it is known. */
+  row({ name, columns, key }: TableSchema, cells: object, further: readonly RowOp[]): Record<string, unknown> | null | undefined {
     const keyColumns = key.map((column) => ({ name: column, type: columns[column]!.type }));
     const found = keyOfCells(cells, keyColumns);
     if (found === undefined) return undefined;
-    const effect = this.effects(name, keyColumns).rows.get(found);
+    let effect = this.effects(name, keyColumns).get(found);
+    for (const op of further) if (tableOf(op) === name && keyOfOp(op, keyColumns) === found) effect = followed(effect, op);
     if (effect?.kind === "delete") return null;
     const known = changed(this.held.row(name, found), effect, columns);
     const row: Record<string, unknown> = {};
@@ -82,16 +64,13 @@ export class PendingRows {
   }
 }
 
-function take(op: RowOp, key: readonly ColumnLayout[], effects: TableEffects): void {
-  const found = keyOfCells("insert" in op ? op.row : op.key, key);
-  if (found === undefined) {
-    effects.astray = true;
-    return;
-  }
-  const before = effects.rows.get(found);
-  if ("insert" in op) effects.rows.set(found, { kind: "insert", cells: op.row });
-  else if ("delete" in op) effects.rows.set(found, { kind: "delete", cells: {} });
-  else if (before?.kind !== "delete") effects.rows.set(found, { kind: "update", ...before, cells: { ...before?.cells, ...op.set } });
+const keyOfOp = (op: RowOp, key: readonly ColumnLayout[]): MapKey | undefined => keyOfCells("insert" in op ? op.row : op.key, key);
+
+/** An effect followed by an operation on the same row. */
+function followed(before: RowEffect | undefined, op: RowOp): RowEffect {
+  if ("insert" in op) return { kind: "insert", cells: op.row };
+  if ("delete" in op) return { kind: "delete", cells: {} };
+  return before?.kind === "delete" ? before : { kind: "update", ...before, cells: { ...before?.cells, ...op.set } };
 }
 
 /** What is known of a row after an effect. */

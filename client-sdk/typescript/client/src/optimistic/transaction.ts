@@ -7,18 +7,17 @@ import type { PendingRows } from "./pending.js";
 /** See the file's head. */
 export class Transaction {
   readonly #rows: PendingRows;
-  readonly #from: number;
+  readonly #ops: RowOp[] = [];
   #knew = true;
 
   /** Called by the client: `rows` are those before, with what earlier mutations do. */
   constructor(rows: PendingRows) {
     this.#rows = rows;
-    this.#from = rows.ops.length;
   }
 
   /** What was done so far. */
   get ops(): readonly RowOp[] {
-    return this.#rows.ops.slice(this.#from);
+    return this.#ops;
   }
 
   /** Whether every row that was asked for is known. */
@@ -26,17 +25,12 @@ export class Transaction {
     return this.#knew;
   }
 
-  /** Takes back what was done. */
-  undo(): void {
-    this.#rows.keep(this.#from);
-  }
-
   /**
    * A row as it stands now, with earlier mutations and what this one did so far; undefined when it is deleted, or when no
    * view holds all its columns.
    */
   get<T extends Table>(table: T, key: KeyOf<T>): RowOf<T> | undefined {
-    const row = this.#rows.row(table, key);
+    const row = this.#rows.row(table, key, this.#ops);
     this.#knew &&= row !== undefined;
     return (row ?? undefined) as RowOf<T> | undefined;
   }
@@ -45,17 +39,17 @@ export class Transaction {
   insert<T extends Table>(table: T, row: NewRow<T>): void {
     const defaults = Object.entries(table.columns).map(([name, { defaultValue }]) => [name, defaultValue]);
     const whole = Object.fromEntries([...defaults, ...Object.entries(row)].filter(([, value]) => value !== undefined));
-    this.#rows.add({ insert: table.name, row: whole });
+    this.#ops.push({ insert: table.name, row: whole });
   }
 
   /** Changes columns of a row. */
   update<T extends Table>(table: T, key: KeyOf<T>, set: NewValues<T>): void {
-    this.#rows.add({ update: table.name, key, set });
+    this.#ops.push({ update: table.name, key, set });
   }
 
   /** Takes a row away. */
   delete<T extends Table>(table: T, key: KeyOf<T>): void {
-    this.#rows.add({ delete: table.name, key });
+    this.#ops.push({ delete: table.name, key });
   }
 }
 

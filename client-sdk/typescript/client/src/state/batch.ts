@@ -35,11 +35,9 @@ export function readOp(op: Op, shape: Shape, codec: Codec): RowStep {
     if (!Array.isArray(cells) || cells.length !== columns.length) throw malformed(`wrong cells for a row of ${layout.name}`);
     return columns.map((column, index) => {
       const { name, type } = layout.columns[column]!;
-      try {
-        return readCell(cells[index], type, codec);
-      } catch (error) {
-        throw malformed(`${layout.name}.${name}: ${(error as Error).message}`);
-      }
+      const value = readCell(cells[index], type, codec);
+      if (value === undefined) throw malformed(`${layout.name}.${name} with a cell that is no ${type}`);
+      return value;
     });
   };
   if (kind === "-") return { kind, table, key: keyOf(read(op[2], layout.key), layout), entry: undefined };

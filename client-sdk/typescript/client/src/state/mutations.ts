@@ -38,15 +38,8 @@ export class Mutations {
   #current = false;
   /** Whether this connection has shown the server's count, so that mutations may be sent. */
   #ready = false;
-  #writes = true;
-
-  /** `pushes`: mutations travel as row operations over the socket, rather than by the application's own request. */
-  constructor(readonly pushes: boolean) {}
-
   /** Whether this process numbers and sends the queue. */
-  get writes(): boolean {
-    return this.#writes;
-  }
+  #writes = true;
 
   /** How many wait. */
   get length(): number {
@@ -164,7 +157,7 @@ export class Mutations {
     }
     for (let start = 0; start < due.length; start += MUTATIONS_PER_PUSH) {
       const mutations = due.slice(start, start + MUTATIONS_PER_PUSH).map((pending) => ({ ...pending, id: pending.id! }));
-      effects.push({ kind: "write", mutations, pushes: this.pushes });
+      effects.push({ kind: "write", mutations });
     }
   }
 }

@@ -192,14 +192,14 @@ function check({ tables, places }: Layout): void {
     if (!table) throw malformed(`${name} stands on table ${place.table}`);
     within(name, table, [...place.columns, ...place.order.map(([column]) => column), ...place.on.map(([, column]) => column)]);
     if (place.value && (place.parent === null || place.columns.length !== 1)) {
-      throw malformed(`${name} shows a value, but not one column's under a parent`);
+      throw malformed(`${name} shows a value of no one column`);
     }
     if (place.parent === null ? index !== 0 : !(place.parent >= 0 && place.parent < index)) {
       throw malformed(`${name} is not in preorder`);
     }
     if (place.parent !== null) {
       within(name, tables[places[place.parent]!.table]!, place.on.map(([column]) => column));
-      if (place.on.length === 0) throw malformed(`${name} is tied to no column of its parent`);
+      if (place.on.length === 0) throw malformed(`${name} is tied to no parent`);
     }
   });
 }

@@ -29,8 +29,6 @@ const RETRIED = new Set(["too_many_subscriptions", "internal"]);
 export interface StateOptions {
   /** Most operations that may wait for their release. */
   readonly waitingOpsMax: number;
-  /** Whether mutations travel over the socket, rather than by the application's own request. */
-  readonly pushes: boolean;
   /** Lays pending mutations over the subscriptions' results; tells which changed and how. */
   readonly overlay?: (subscriptions: readonly Subscription[], changed: ChangesOf) => void;
 }
@@ -42,7 +40,7 @@ export type ChangesOf = (sub: number) => RootChanges;
 export class State {
   readonly #options: StateOptions;
   readonly #subscriptions = new Map<number, Subscription>();
-  readonly mutations: Mutations;
+  readonly mutations = new Mutations();
   /** Names the client across connections and processes; needed for mutations. */
   clientId: string | undefined;
   #nextSub = 1;
@@ -61,22 +59,11 @@ export class State {
 
   constructor(options: StateOptions) {
     this.#options = options;
-    this.mutations = new Mutations(options.pushes);
   }
 
   /** The commit version that everything shown stands at. */
   get cv(): number {
     return this.#released;
-  }
-
-  /** Whether everything shown is of the present connection. */
-  get caughtUp(): boolean {
-    return this.#codec !== undefined && this.#cvMin !== undefined && this.#catchingUp.size === 0;
-  }
-
-  /** A subscription that has not ended. */
-  subscription(sub: number): Subscription | undefined {
-    return this.#subscriptions.get(sub);
   }
 
   /** All subscriptions of the application. */

@@ -109,14 +109,14 @@ export class Subscription {
    * @throws {Violation} for a layout that is none, or a resume that was not asked for.
    */
   begin(subscribed: Subscribed): void {
-    const { epoch, fp, resumed } = subscribed;
-    const layout: Layout = { tables: subscribed.tables, places: subscribed.places };
+    const { epoch, fp, resumed, tables, places } = subscribed;
+    const layout = { tables, places };
     const held = this.tree?.shape;
     const shape = held && sameLayout(held.layout, layout) ? held : shapeOf(layout, this.showsBigint);
     const offered = this.#offered;
     this.#offered = undefined;
     if (resumed) {
-      if (!offered) throw malformed(`subscription ${this.sub}: resumed without having been asked to`);
+      if (!offered) throw malformed(`subscription ${this.sub}: resumed unasked`);
       if (offered.fp !== fp || held !== shape) throw this.#anotherFp(epoch);
     }
     this.#live = {
