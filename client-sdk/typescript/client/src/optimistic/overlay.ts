@@ -73,7 +73,7 @@ class Laying {
     const own = new Set(this.#places.map(({ ast }) => ast.table));
     const fitting = fits(tree.shape, this.#places);
     for (const op of pending.ops) this.#uncertain ||= hidden.has(tableOf(op)) || (!fitting && own.has(tableOf(op)));
-    for (const op of pending.doubtful) this.#uncertain ||= own.has(tableOf(op));
+    for (const op of pending.doubtful.flat()) this.#uncertain ||= own.has(tableOf(op));
     if (fitting) this.#compute();
     const { short } = layOver(tree, this.#overlay, this.#places, changes);
     return this.#uncertain || short;

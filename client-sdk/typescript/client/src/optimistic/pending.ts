@@ -27,7 +27,7 @@ export class PendingRows {
   /** Each table's effects, and of how many operations they are. */
   readonly #tables = new Map<string, { readonly effects: Effects; taken: number }>();
   /** Operations of which the server will make something else than what is shown. */
-  readonly doubtful: RowOp[] = [];
+  readonly doubtful: (readonly RowOp[])[] = [];
 
   /** `held` has the rows as they were released. */
   constructor(readonly held: HeldRows) {}

@@ -81,9 +81,9 @@ export class MutationQueue {
     const rows = new PendingRows(new HeldRows(subscriptions));
     for (const mutation of mutations.pending) {
       const { ops } = (mutations.ahead(mutation) && this.#again(mutation, rows)) || mutation;
-      rows.ops.push(...ops);
+      for (const op of ops) rows.ops.push(op);
       // The server was or will be sent what it did when it was called.
-      if (!poster && stringify(ops) !== stringify(mutation.ops)) rows.doubtful.push(...ops, ...mutation.ops);
+      if (!poster && stringify(ops) !== stringify(mutation.ops)) rows.doubtful.push(ops, mutation.ops);
     }
     return rows;
   }

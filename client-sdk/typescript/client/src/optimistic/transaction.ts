@@ -7,22 +7,14 @@ import type { PendingRows } from "./pending.js";
 /** See the file's head. */
 export class Transaction {
   readonly #rows: PendingRows;
-  readonly #ops: RowOp[] = [];
-  #knew = true;
+  /** What was done so far. */
+  readonly ops: RowOp[] = [];
+  /** Whether every row that was asked for is known. */
+  knew = true;
 
   /** Called by the client: `rows` are those before, with what earlier mutations do. */
   constructor(rows: PendingRows) {
     this.#rows = rows;
-  }
-
-  /** What was done so far. */
-  get ops(): readonly RowOp[] {
-    return this.#ops;
-  }
-
-  /** Whether every row that was asked for is known. */
-  get knew(): boolean {
-    return this.#knew;
   }
 
   /**
@@ -30,8 +22,8 @@ export class Transaction {
    * view holds all its columns.
    */
   get<T extends Table>(table: T, key: KeyOf<T>): RowOf<T> | undefined {
-    const row = this.#rows.row(table, key, this.#ops);
-    this.#knew &&= row !== undefined;
+    const row = this.#rows.row(table, key, this.ops);
+    this.knew &&= row !== undefined;
     return (row ?? undefined) as RowOf<T> | undefined;
   }
 
@@ -39,17 +31,17 @@ export class Transaction {
   insert<T extends Table>(table: T, row: NewRow<T>): void {
     const defaults = Object.entries(table.columns).map(([name, { defaultValue }]) => [name, defaultValue]);
     const whole = Object.fromEntries([...defaults, ...Object.entries(row)].filter(([, value]) => value !== undefined));
-    this.#ops.push({ insert: table.name, row: whole });
+    this.ops.push({ insert: table.name, row: whole });
   }
 
   /** Changes columns of a row. */
   update<T extends Table>(table: T, key: KeyOf<T>, set: NewValues<T>): void {
-    this.#ops.push({ update: table.name, key, set });
+    this.ops.push({ update: table.name, key, set });
   }
 
   /** Takes a row away. */
   delete<T extends Table>(table: T, key: KeyOf<T>): void {
-    this.#ops.push({ delete: table.name, key });
+    this.ops.push({ delete: table.name, key });
   }
 }
 

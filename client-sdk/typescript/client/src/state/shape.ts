@@ -206,5 +206,5 @@ function check({ tables, places }: Layout): void {
 
 function within(what: string, table: TableLayout, columns: readonly number[]): void {
   const wrong = columns.find((column) => !(column >= 0 && column < table.columns.length));
-  if (wrong !== undefined) throw malformed(`${what} names column ${wrong} of table ${table.name}`);
+  if (wrong !== undefined) throw malformed(`${what} names column ${wrong} of ${table.name}`);
 }
