@@ -51,6 +51,6 @@ export interface ClientOptions<M extends Mutators> {
   readonly mutationsMax?: number;
   /** Most row operations that may wait for their release; a server that sends more is reconnected to. Default: 10,000,000. */
   readonly waitingOpsMax?: number;
-  /** When to connect at once, or to doubt a connection. Default: the browser's `online` and `visibilitychange`. */
+  /** When to connect at once, or to doubt a connection. Default: the browser's `online`, `offline` and `visibilitychange`. */
   readonly wakeups?: Wakeups;
 }

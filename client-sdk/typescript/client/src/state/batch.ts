@@ -2,9 +2,9 @@
 
 import type { MapKey } from "../wire/compare.js";
 import type { Op } from "../wire/messages.js";
-import { readCell, type Codec } from "../wire/value.js";
+import { readCell, type Codec, type Value } from "../wire/value.js";
 import type { Entry } from "./group.js";
-import { keyOf, rowKey, type Row, type Shape } from "./shape.js";
+import { rowKey, type Row, type Shape } from "./shape.js";
 import type { NetChange, ResultTree } from "./tree.js";
 import { malformed, Violation } from "./violation.js";
 
@@ -32,15 +32,19 @@ export function readOp(op: Op, shape: Shape, codec: Codec): RowStep {
   const layout = shape.layout.tables[table];
   if (!layout) throw malformed(`an operation on table ${table}`);
   const read = (cells: unknown, columns: readonly number[]): Row => {
-    if (!Array.isArray(cells) || cells.length !== columns.length) throw malformed(`wrong cells for a row of ${layout.name}`);
+    if (!Array.isArray(cells) || cells.length !== columns.length) throw malformed(`a row of ${layout.name} with wrong cells`);
     return columns.map((column, index) => {
       const { name, type } = layout.columns[column]!;
       const value = readCell(cells[index], type, codec);
-      if (value === undefined) throw malformed(`${layout.name}.${name} with a cell that is no ${type}`);
+      if (value === undefined) throw malformed(`a row of ${layout.name} with ${name} that is no ${type}`);
       return value;
     });
   };
-  if (kind === "-") return { kind, table, key: keyOf(read(op[2], layout.key), layout), entry: undefined };
+  if (kind === "-") {
+    const row: Value[] = [];
+    read(op[2], layout.key).forEach((value, index) => (row[layout.key[index]!] = value));
+    return { kind, table, key: rowKey(row, layout), entry: undefined };
+  }
   if (kind !== "+" && kind !== "~") throw malformed(`an operation ${String(kind)}`);
   const places = op[2];
   if (!(places > 0 && places < 2 ** 32) || places & ~shape.allowed[table]!) {

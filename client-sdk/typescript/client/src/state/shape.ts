@@ -57,11 +57,8 @@ export interface Shape {
 export const ROOT_GROUP: MapKey = "";
 
 /** The key of a row among its table's. */
-export const rowKey = (row: Row, table: TableLayout): MapKey => keyOf(table.key.map((column) => row[column]!), table);
-
-/** The key that these values of a table's key columns are. */
-export const keyOf = (values: Row, { key, columns }: TableLayout): MapKey =>
-  mapKey(values.map((value, index) => oneForm(value, columns[key[index]!]!.type)));
+export const rowKey = (row: Row, { key, columns }: TableLayout): MapKey =>
+  mapKey(key.map((column) => oneForm(row[column]!, columns[column]!.type)));
 
 /**
  * Checks a layout.
