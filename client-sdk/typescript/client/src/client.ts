@@ -19,6 +19,7 @@ import { uniqueName } from "./name.js";
 import type { ClientOptions } from "./options.js";
 import type { Query } from "./query/query.js";
 import type { Effect, Release } from "./state/effect.js";
+import type { Mutations } from "./state/mutations.js";
 import type { ShowsBigint } from "./state/shape.js";
 import { State } from "./state/state.js";
 import type { Subscription } from "./state/subscription.js";
@@ -310,9 +311,14 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
   // --- mutations and storage ----------------------------------------------------------------------------------------
 
   #answered(id: number, error: { code: string; message: string } | null): void {
-    const effects: Effect[] = [];
-    this.#state.mutations.answered(id, error, effects);
     this.#options.storage?.answered(id, error);
+    this.#change((mutations, effects) => mutations.answered(id, error, effects));
+  }
+
+  /** Has something happen to the queue of mutations. */
+  #change(step: (mutations: Mutations, effects: Effect[]) => void): void {
+    const effects: Effect[] = [];
+    step(this.#state.mutations, effects);
     this.#carryOut(this.#state.overlay(effects));
   }
 
@@ -328,19 +334,13 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
 
   /** Shows what the storage has, before the first connection is made. */
   async #open(storage: Storage, writes: boolean): Promise<void> {
-    const { mutations } = this.#state;
-    mutations.setWriter(false, []);
-    const change = (step: (effects: Effect[]) => void): void => {
-      const effects: Effect[] = [];
-      step(effects);
-      this.#carryOut(this.#state.overlay(effects));
-    };
+    this.#state.mutations.setWriter(false, []);
     try {
       const stored = await storage.open({
-        writer: (own) => change((effects) => mutations.setWriter(own, effects)),
+        writer: (own) => this.#change((mutations, effects) => mutations.setWriter(own, effects)),
         added: (mutation) => this.#carryOut(this.#state.mutate([mutation])),
-        numbered: (ids) => change((effects) => ids.forEach(([ticket, id]) => mutations.numbered(ticket, id, effects))),
-        answered: (id, error) => change((effects) => mutations.answered(id, error, effects)),
+        numbered: (ids) => this.#change((mutations, effects) => ids.forEach(([ticket, id]) => mutations.numbered(ticket, id, effects))),
+        answered: (id, error) => this.#change((mutations, effects) => mutations.answered(id, error, effects)),
         failed: (error) => this.#complain(error),
       });
       if (this.#closed) return;
@@ -356,7 +356,7 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
     } catch (error) {
       // The client does its work without a storage too; it then sends its own mutations alone.
       if (writes) this.#state.clientId ??= uniqueName();
-      change((effects) => mutations.setWriter(true, effects));
+      this.#change((mutations, effects) => mutations.setWriter(true, effects));
       this.#complain(error as Error);
     }
   }

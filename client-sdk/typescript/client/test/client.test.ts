@@ -214,7 +214,7 @@ test("a wake-up connects at once, and asks a connection in doubt for a sign of l
 test("the network's and the page's events are wake-ups, until the client is closed", async (t) => {
   const page = new EventTarget();
   const document = Object.assign(new EventTarget(), { visibilityState: "hidden" });
-  const given = { document, addEventListener: page.addEventListener.bind(page) };
+  const given = { document, addEventListener: page.addEventListener.bind(page), removeEventListener: page.removeEventListener.bind(page) };
   Object.assign(globalThis, given);
   t.after(() => Object.keys(given).forEach((name) => delete (globalThis as Record<string, unknown>)[name]));
   const { client, accept, peers, settle } = bound(stage(t));

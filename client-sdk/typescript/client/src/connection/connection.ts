@@ -200,7 +200,7 @@ export class Connection {
       return;
     }
     if (now - this.#heardAt >= this.#silenceMsMax || now >= this.#proofBy) {
-      this.#failed("the server has fallen silent");
+      this.#failed("the server is silent");
       return;
     }
     if (now - this.#heardAt >= this.#pingMs && now - this.#pingedAt >= this.#pingMs) this.#ping();

@@ -5,17 +5,24 @@
 /** Calls `wake` at each sign, until the function that it returns is called. */
 export type Wakeups = (wake: () => void) => () => void;
 
+type Listen = (type: string, listener: () => void) => void;
 interface Events {
-  addEventListener?(type: string, listener: () => void, options: { readonly signal: AbortSignal }): void;
+  addEventListener: Listen;
+  removeEventListener: Listen;
 }
 
 /** A browser's signs; nothing elsewhere. */
 export const browserWakeups: Wakeups = (wake) => {
-  const page = globalThis as Events & { readonly document?: Events & { readonly visibilityState: string } };
+  const page = globalThis as Partial<Events> & { readonly document?: Events & { readonly visibilityState: string } };
   const { document } = page;
-  if (!document) return () => {};
-  const end = new AbortController();
-  for (const sign of ["online", "offline"]) page.addEventListener?.(sign, wake, end);
-  document.addEventListener?.("visibilitychange", () => document.visibilityState === "visible" && wake(), end);
-  return () => end.abort();
+  if (!page.addEventListener || !document) return () => {};
+  const visible = (): void => {
+    if (document.visibilityState === "visible") wake();
+  };
+  const each = (step: keyof Events): void => {
+    for (const sign of ["online", "offline"]) page[step]!(sign, wake);
+    document[step]("visibilitychange", visible);
+  };
+  each("addEventListener");
+  return () => each("removeEventListener");
 };

@@ -16,9 +16,9 @@ export class HeldRows {
   /** Tables whose rows were gathered already. */
   readonly #gathered = new Map<string, Map<MapKey, KnownRow>>();
 
-  constructor(subscriptions: Iterable<Subscription>) {
+  constructor(subscriptions: readonly Subscription[]) {
     // Others show computed rows, whose tables have names of their own.
-    this.#subscriptions = [...subscriptions].filter(({ local }) => local && !local.ast.group_by);
+    this.#subscriptions = subscriptions.filter(({ local }) => local && !local.ast.group_by);
   }
 
   /** What is known of a row, as it was released; undefined when it is not held. */

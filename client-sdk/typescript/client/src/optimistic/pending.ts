@@ -53,10 +53,11 @@ export class PendingRows {
     let effect = this.effects(name, keyColumns).get(found);
     for (const op of further) if (tableOf(op) === name && keyOfOp(op, keyColumns) === found) effect = followed(effect, op);
     if (effect?.kind === "delete") return null;
-    const known = changed(this.held.row(name, found), effect, columns);
+    const held = this.held.row(name, found);
+    const known = effect ? changed(held, effect, columns) : held;
     const row: Record<string, unknown> = {};
     for (const [column, { bigint }] of Object.entries(columns)) {
-      const value = known.get(column);
+      const value = known?.get(column);
       if (value === undefined) return undefined;
       row[column] = bigint && typeof value === "number" ? BigInt(value) : value;
     }
@@ -75,13 +76,12 @@ function followed(before: RowEffect | undefined, op: RowOp): RowEffect {
 
 /** What is known of a row after an effect. */
 export function changed(
-  held: KnownRow | undefined, effect: RowEffect | undefined, columns: { readonly [name: string]: { readonly type: ColumnLayout["type"] } },
+  held: KnownRow | undefined, { kind, cells }: RowEffect, columns: { readonly [name: string]: { readonly type: ColumnLayout["type"] } },
 ): KnownRow {
-  const inserts = effect?.kind === "insert";
-  const known: KnownRow = new Map(inserts ? [] : held);
-  for (const [name, { type }] of effect ? Object.entries(columns) : []) {
-    const given = effect!.cells[name];
-    if (!inserts && !Object.hasOwn(effect!.cells, name)) continue;
+  const known: KnownRow = new Map(kind === "insert" ? [] : held);
+  for (const [name, { type }] of Object.entries(columns)) {
+    const given = cells[name];
+    if (kind === "update" && given === undefined) continue;
     const value = canonical(given, type);
     // A value in a form of its own is shown as it was given, until the server says how it writes it.
     known.set(name, value === UNKNOWN ? (given as Value) : value);

@@ -2,9 +2,9 @@
 
 import { TidegateError } from "../error.js";
 import { uniqueName } from "../name.js";
-import { stringify } from "../wire/codec.js";
 import type { Effect } from "../state/effect.js";
 import type { Mutation } from "../state/mutations.js";
+import { sameValue } from "../state/shape.js";
 import type { State } from "../state/state.js";
 import type { Storage } from "../storage/storage.js";
 import type { ClientMessage, ErrorBody } from "../wire/messages.js";
@@ -44,6 +44,8 @@ export class MutationQueue {
   readonly #options: QueueOptions;
   /** By ticket: this process's own mutations, and those that it found when it began. */
   readonly #told = new Map<string, Told>();
+  /** The rows as they are now, with what is pending. */
+  #rows: PendingRows | undefined;
 
   constructor(options: QueueOptions) {
     this.#options = options;
@@ -60,7 +62,7 @@ export class MutationQueue {
     if (state.mutations.length >= mutationsMax) {
       throw new TidegateError("queue_full", `${mutationsMax} mutations wait already; try again later`);
     }
-    const tx = new Transaction(this.rows());
+    const tx = new Transaction(this.#rows ?? this.rows());
     mutator(tx, args);
     const mutation: Mutation = { ticket: uniqueName(), name, args, ops: tx.ops };
     const confirmed = new Promise<void>((resolve, reject) => this.#told.set(mutation.ticket, { mutation, resolve, reject }));
@@ -78,12 +80,12 @@ export class MutationQueue {
    */
   rows(): PendingRows {
     const { state: { mutations, subscriptions }, poster } = this.#options;
-    const rows = new PendingRows(new HeldRows(subscriptions));
+    const rows = (this.#rows = new PendingRows(new HeldRows(subscriptions)));
     for (const mutation of mutations.pending) {
       const { ops } = (mutations.ahead(mutation) && this.#again(mutation, rows)) || mutation;
       for (const op of ops) rows.ops.push(op);
       // The server was or will be sent what it did when it was called.
-      if (!poster && stringify(ops) !== stringify(mutation.ops)) rows.doubtful.push(ops, mutation.ops);
+      if (!poster && !sameValue(ops, mutation.ops)) rows.doubtful.push(ops, mutation.ops);
     }
     return rows;
   }

@@ -111,10 +111,12 @@ function placeShape(layout: Layout, place: PlaceLayout, index: number, showsBigi
   };
 }
 
-/** Whether two values are written alike. */
-export function sameValue(a: Value, b: Value): boolean {
+/** Whether two values, or things that consist of values, look alike; zeros differ by their sign. */
+export function sameValue(a: unknown, b: unknown): boolean {
   if (Object.is(a, b)) return true;
-  return typeof a === "object" && typeof b === "object" && a !== null && b !== null && JSON.stringify(a) === JSON.stringify(b);
+  if (typeof a !== "object" || typeof b !== "object" || a === null || b === null || Array.isArray(a) !== Array.isArray(b)) return false;
+  const members = Object.entries(a);
+  return members.length === Object.keys(b).length && members.every(([name, member]) => sameValue(member, (b as Shown)[name]));
 }
 
 function rowComparator(table: TableLayout, order: readonly OrderTerm[]): (a: Row, b: Row) => number {
@@ -189,7 +191,7 @@ function check({ tables, places }: Layout): void {
     if (!table) throw malformed(`${name} stands on table ${place.table}`);
     within(name, table, [...place.columns, ...place.order.map(([column]) => column), ...place.on.map(([, column]) => column)]);
     if (place.value && (place.parent === null || place.columns.length !== 1)) {
-      throw malformed(`${name} shows a value of no one column`);
+      throw malformed(`${name} shows no one column`);
     }
     if (place.parent === null ? index !== 0 : !(place.parent >= 0 && place.parent < index)) {
       throw malformed(`${name} is not in preorder`);

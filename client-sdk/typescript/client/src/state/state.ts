@@ -21,9 +21,9 @@ const OWN = 0;
 /** The place of `last_mutation_id` in that row. */
 const COUNT = 1;
 /** Refusals of the moment: the connection is made anew. */
-const PASSING = new Set(["not_ready", "shutting_down", "slow_client"]);
+const PASSING = ["not_ready", "shutting_down", "slow_client"];
 /** Refusals after which asking again may succeed. */
-const RETRIED = new Set(["too_many_subscriptions", "internal"]);
+const RETRIED = ["too_many_subscriptions", "internal"];
 
 /** What a state machine is made with. */
 export interface StateOptions {
@@ -283,11 +283,11 @@ export class State {
     const subscription = sub === undefined ? undefined : this.#subscriptions.get(sub);
     if (!subscription || subscription.answered) {
       effects.push({ kind: "complaint", error });
-    } else if (PASSING.has(code)) {
+    } else if (PASSING.includes(code)) {
       effects.push({ kind: "reconnect", error, afterMs: 0 });
     } else {
       this.#end(subscription.sub);
-      effects.push({ kind: "ended", sub: subscription.sub, error, retry: RETRIED.has(code) });
+      effects.push({ kind: "ended", sub: subscription.sub, error, retry: RETRIED.includes(code) });
       this.#releaseHeldBack(effects);
     }
   }

@@ -4,7 +4,7 @@ import type { Batch, ClientMessage, Layout, QuerySource, Resume, Subscribed } fr
 import type { Codec } from "../wire/value.js";
 import { Fold, readOp, type RowStep, type WaitingBatch } from "./batch.js";
 import type { LocalQuery } from "../query/ast.js";
-import { rowKey, shapeOf, type Row, type Shape, type ShowsBigint } from "./shape.js";
+import { rowKey, sameValue, shapeOf, type Row, type Shape, type ShowsBigint } from "./shape.js";
 import { ResultTree, type NetChange, type RootChanges } from "./tree.js";
 import { malformed, Violation } from "./violation.js";
 
@@ -112,7 +112,7 @@ export class Subscription {
     const { epoch, fp, resumed, tables, places } = subscribed;
     const layout = { tables, places };
     const held = this.tree?.shape;
-    const shape = held && sameLayout(held.layout, layout) ? held : shapeOf(layout, this.showsBigint);
+    const shape = held && sameValue(held.layout, layout) ? held : shapeOf(layout, this.showsBigint);
     const offered = this.#offered;
     this.#offered = undefined;
     if (resumed) {
@@ -230,5 +230,3 @@ export class Subscription {
 }
 
 const countOps = (batches: readonly WaitingBatch[]): number => batches.reduce((sum, { ops }) => sum + ops.length, 0);
-
-const sameLayout = (a: Layout, b: Layout): boolean => JSON.stringify(a) === JSON.stringify(b);

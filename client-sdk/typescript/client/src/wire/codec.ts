@@ -21,7 +21,7 @@ export function decode(frame: unknown, codec: Codec): ServerMessage[] {
   if ((codec === "json") !== (typeof frame === "string")) throw new TypeError("a frame of the wrong type");
   const messages = typeof frame === "string" ? [parse(frame)] : decodeMsgpack(bytesOf(frame as ArrayBuffer | ArrayBufferView));
   if (!messages.every((message) => typeof message === "object" && message !== null)) {
-    throw new TypeError("a message that is no map");
+    throw new TypeError("a message of the wrong type");
   }
   return messages as ServerMessage[];
 }

@@ -157,7 +157,7 @@ class Reader {
     for (let i = 0; i < length; i += 1) {
       const name = this.value();
       // A key of that name would set the map's prototype.
-      if (typeof name !== "string" || name === "__proto__") throw new TypeError("a map with a wrong key");
+      if (typeof name !== "string" || name === "__proto__") throw new TypeError("a key of the wrong type");
       map[name] = this.value();
     }
     return map;
