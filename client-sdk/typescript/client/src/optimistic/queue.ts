@@ -99,8 +99,7 @@ export class MutationQueue {
       const own = this.#told.get(ticket);
       if (own && !own.stuck) {
         own.stuck = true;
-        const { code = "mutator", message } = error as TidegateError;
-        const told = new TidegateError(code, `${name} cannot run again: ${message}`);
+        const told = error instanceof TidegateError ? error : new TidegateError("mutator", `${name} cannot run again: ${error}`);
         queueMicrotask(() => this.#options.failed(told));
       }
       return undefined;
