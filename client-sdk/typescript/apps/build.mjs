@@ -30,7 +30,7 @@ async function bundle(page) {
     jsx: "automatic",
     loader: { ".svg": "dataurl" },
     define: { "process.env.NODE_ENV": '"production"' },
-    legalComments: "none",
+    legalComments: "eof",
     write: false,
   });
   return [
