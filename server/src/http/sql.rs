@@ -1,11 +1,12 @@
 //! `POST /v1/sql`: statements in SQL, answered once.
 
-use super::{error::ApiError, request::json_body, with_cv};
+use super::{error::ApiError, refuse_foreign_origin, request::json_body, with_cv};
 use crate::{codes::check_args, state::Shared};
 use axum::{
     Json,
     body::Body,
     extract::State,
+    http::HeaderMap,
     response::{IntoResponse as _, Response},
 };
 use serde::Deserialize;
@@ -24,7 +25,12 @@ struct Statements {
 }
 
 /// See the module's description.
-pub async fn post(State(shared): State<Arc<Shared>>, body: Body) -> Result<Response, ApiError> {
+pub async fn post(
+    State(shared): State<Arc<Shared>>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, ApiError> {
+    refuse_foreign_origin(&headers)?;
     let replica = shared.replica()?.clone();
     let Statements { sql, args } = json_body(body, shared.config.limits.request_bytes_max).await?;
     check_args(args.keys()).map_err(|(code, text)| ApiError::new(code, text))?;

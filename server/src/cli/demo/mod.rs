@@ -85,7 +85,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         let _ = writeln!(stdout, "http://{}", server.addr).and_then(|()| stdout.flush());
         drop(stdout);
         let stop = CancellationToken::new();
-        let playing = tokio::spawn(playback.run(stop.clone()));
+        let playing = tokio::spawn(playback.run(Arc::clone(&server.shared.hub), stop.clone()));
         let tending = tokio::spawn(notes::tend(server.replica().clone(), stop.clone()));
         stop_signals.received().await;
         stop.cancel();

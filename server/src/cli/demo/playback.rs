@@ -12,7 +12,7 @@
 //! the next one begins.
 
 use super::{notes, recording::Recording};
-use crate::server::PrepareError;
+use crate::{hub::Hub, server::PrepareError};
 use std::{sync::Arc, time::Duration};
 use tidegate_replica::{
     handle::{CommitOutcome, CommitRefusalKind, Replica},
@@ -83,8 +83,8 @@ impl Playback {
         Ok(playback)
     }
 
-    /// Plays until it is stopped; a commit under way is finished.
-    pub async fn run(mut self, stop: CancellationToken) {
+    /// Plays until it is stopped; a commit under way is finished. The hub is told when each commit began.
+    pub async fn run(mut self, hub: Arc<Hub>, stop: CancellationToken) {
         tracing::info!("replaying 4 to 10 February 2013 at {} times real time; Ctrl-C stops", self.speed);
         let mut clock = self.clock();
         loop {
@@ -106,6 +106,7 @@ impl Playback {
             }
             let is_rewind = self.is_rewind(self.applied);
             let outcome = self.commit_until(if is_rewind { self.applied + 1 } else { end }).await;
+            hub.arrivals.note(outcome.cv, outcome.applied, now.into_std());
             match outcome.refused {
                 Some(refusal) if refusal.kind == CommitRefusalKind::NotReady => {
                     tracing::warn!("{refusal}; trying again in {} s", PAUSE.as_secs());
