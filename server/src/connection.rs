@@ -2,6 +2,7 @@
 //! ends, by return, cancellation or panic, the replica and the hub forget the connection.
 
 use crate::hub::Registration;
+use std::sync::Arc;
 use tidegate_replica::{drain::ConnId, handle::Replica};
 
 /// See the module's description.
@@ -17,6 +18,13 @@ impl Connected {
     #[must_use]
     pub fn new(replica: Replica, registration: Registration) -> Self {
         Self { replica, registration: Some(registration), announced: false }
+    }
+
+    /// The client has told its name.
+    pub fn set_client_id(&self, client_id: Arc<str>) {
+        if let Some(registration) = &self.registration {
+            registration.set_client_id(client_id);
+        }
     }
 
     /// Tells the replica of the connection.

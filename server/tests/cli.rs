@@ -593,7 +593,7 @@ fn the_demo_is_full_at_once_and_goes_on_after_a_restart() {
     let (running, url) = demo(directory.path(), "600");
     let (at_first, flights) = (cv(&url), rows(&url, "flights"));
     assert!(flights > 500, "{flights}");
-    for (page, content) in [("/", "board.js"), ("/console", "console.js"), ("/board.js", "tidegate.js")] {
+    for (page, content) in [("/", "demo.js"), ("/console", "console.js"), ("/demo.js", "tidegate-demo")] {
         let mut html = String::new();
         let mut response = ureq::get(format!("{url}{page}")).call().expect("served");
         response.body_mut().as_reader().read_to_string(&mut html).expect("text");

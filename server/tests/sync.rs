@@ -4,6 +4,7 @@ use futures_util::{SinkExt as _, StreamExt as _};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 use tidegate_server::{Config, RunningServer, Server};
+use tidegate_wire::model::Cv;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpStream,
@@ -113,6 +114,16 @@ impl Client {
         let mut message = self.message().await.expect("a message");
         assert!(message.get(kind).is_some(), "{kind} was expected, {message} came");
         message[kind].take()
+    }
+
+    /// The next message of a kind; those before it are passed over.
+    async fn wait_for(&mut self, kind: &str) -> Value {
+        loop {
+            let mut message = self.message().await.expect("a message");
+            if let Some(body) = message.get_mut(kind) {
+                return body.take();
+            }
+        }
     }
 
     /// The code of the next message, which must be an error, and how the connection then ends.
@@ -262,6 +273,132 @@ async fn a_client_that_does_not_read_is_sent_away_and_holds_nobody() {
         }
     };
     assert!(end == End::Dropped || last["goaway"]["code"] == "slow_client", "{end:?} after {last}");
+    server.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn connections_are_listed_with_how_far_they_are() {
+    let server = server(|_| {}).await;
+    commit(&server, &[tables()]).await;
+    let cv = commit(&server, &[insert(1, "a")]).await;
+    let mut named = Client::open(&server, json!({"client_id": "c-1"})).await;
+    let mut other = Client::open(&server, json!({})).await;
+    for (is_named, sub) in [(true, 1), (true, 2), (false, 1)] {
+        let client = if is_named { &mut named } else { &mut other };
+        client.send(json!({"subscribe": {"sub": sub, "query": {"table": "t", "limit": sub}}})).await;
+        while client.wait_for("progress").await["cv_min"].as_u64() < Some(cv) {}
+    }
+    let listed = until_listed(&server, |list| {
+        list["total"] == 2
+            && list["connections"]
+                .as_array()
+                .is_some_and(|all| all.iter().all(|one| one["released_cv"] == cv))
+    })
+    .await;
+    assert_eq!(listed["cv"], cv);
+    let [first, second] = listed["connections"].as_array().expect("a list").as_slice() else {
+        panic!("{listed}")
+    };
+    // Sub 0, the client's own row, is one too.
+    assert_eq!((&first["client_id"], &first["subscriptions"]), (&json!("c-1"), &json!(3)));
+    assert_eq!((&second["client_id"], &second["subscriptions"]), (&Value::Null, &json!(1)));
+    for one in [first, second] {
+        assert_eq!((&one["lag_commits"], &one["outbox_bytes"]), (&json!(0), &json!(0)), "{one}");
+        assert_eq!(one["codec"], "json");
+        assert!(one["connected_seconds"].as_u64() < Some(PATIENCE.as_secs()), "{one}");
+    }
+    drop(named);
+    let left = until_listed(&server, |list| list["total"] == 1).await;
+    assert_eq!(left["connections"][0]["conn"], second["conn"]);
+    server.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_connection_that_does_not_read_is_listed_first_with_its_lag() {
+    let server = server(|_| {}).await;
+    commit(&server, &[tables()]).await;
+    let mut quick = Client::open(&server, json!({})).await;
+    let mut slow = Client::open(&server, json!({"client_id": "slow"})).await;
+    for client in [&mut quick, &mut slow] {
+        client.send(json!({"subscribe": {"sub": 1, "query": {"table": "t"}}})).await;
+        client.wait_for("progress").await;
+    }
+    let text = "x".repeat(1 << 20);
+    let mut id = 0;
+    // More than what sockets take in: then its releases wait.
+    let listed = loop {
+        id += 1;
+        let cv = commit(&server, &[insert(id, &text)]).await;
+        while quick.wait_for("progress").await["cv_min"].as_u64() < Some(cv) {}
+        let (_, listed) = http(&server, "GET", "/v1/connections", "").await;
+        if listed["connections"][0]["lag_commits"].as_u64() >= Some(3) {
+            break listed;
+        }
+        assert!(id < 30, "it should lag by now: {listed}");
+    };
+    let [first, second] = listed["connections"].as_array().expect("a list").as_slice() else {
+        panic!("{listed}")
+    };
+    assert_eq!(first["client_id"], "slow");
+    assert!(first["outbox_bytes"].as_u64() > Some(1 << 20), "{first}");
+    assert_eq!(second["client_id"], Value::Null);
+    assert!(second["lag_commits"].as_u64() <= Some(1), "{second}");
+    server.shutdown().await;
+}
+
+/// Asks for the connections until the answer is as it should be.
+async fn until_listed(server: &RunningServer, enough: impl Fn(&Value) -> bool) -> Value {
+    let started = Instant::now();
+    loop {
+        let (status, listed) = http(server, "GET", "/v1/connections", "").await;
+        assert_eq!(status, 200, "{listed}");
+        if enough(&listed) {
+            return listed;
+        }
+        assert!(started.elapsed() < PATIENCE, "still {listed}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn writes_in_sql_have_an_arrival_to_measure_from_and_selects_have_none() {
+    let server = server(|_| {}).await;
+    commit(&server, &[tables()]).await;
+    let arrived = |cv: &Value| server.shared.hub.arrivals.get(Cv(cv.as_u64().expect("a cv"))).is_some();
+    let (_, selected) = http(&server, "POST", "/v1/sql", r#"{"sql": "select * from t"}"#).await;
+    assert!(!arrived(&selected["cv"]), "the tables came by a statement of another kind");
+    let (_, written) = http(&server, "POST", "/v1/sql", r#"{"sql": "insert into t values (1, 'a')"}"#).await;
+    assert!(arrived(&written["cv"]), "{written}");
+    server.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn live_shapes_are_listed_named_or_not() {
+    let server = server(|_| {}).await;
+    commit(&server, &[tables()]).await;
+    let put = r#"{"sql": "select id from t where id > 5", "pin": true}"#;
+    let (status, put) = http(&server, "PUT", "/v1/queries/late", put).await;
+    assert_eq!(status, 200, "{put}");
+    let mut client = Client::open(&server, json!({})).await;
+    for sub in [1, 2] {
+        let query = json!({"table": "t", "where": {"op": "=", "args": [{"col": "id"}, sub]}});
+        client.send(json!({"subscribe": {"sub": sub, "query": query}})).await;
+        client.wait_for("subscribed").await;
+    }
+    let (_, listed) = http(&server, "GET", "/v1/queries", "").await;
+    assert_eq!(listed["live_total"], 2, "{listed}");
+    let [asked, named] = listed["live"].as_array().expect("a list").as_slice() else { panic!("{listed}") };
+    assert_eq!(named["shape"], listed["queries"][0]["shape"], "{listed}");
+    assert_eq!(
+        (&asked["bindings"], &asked["subscribers"]),
+        (&json!(2), &json!(2)),
+        "one shape, two bindings"
+    );
+    assert!(
+        asked["plan"].as_array().is_some_and(|plan| plan
+            .iter()
+            .any(|line| line.as_str().is_some_and(|line| line.contains("id = p1")))),
+        "{asked}"
+    );
     server.shutdown().await;
 }
 

@@ -103,6 +103,8 @@ test("the board shows rows", async () => {
       const table = document.querySelector("#counts table");
       const sum = [...table.querySelectorAll("[data-count]")].reduce((n, td) => n + Number(td.textContent.replaceAll(",", "")), 0);
       if (sum !== Number(table.dataset.rows)) problems.add(`the counts sum to ${sum} of ${table.dataset.rows} rows`);
+      const hours = [...document.querySelectorAll("#blizzard-chart [data-n]")].reduce((n, bar) => n + Number(bar.dataset.n), 0);
+      if (hours !== Number(table.dataset.rows)) problems.add(`the chart's hours sum to ${hours} of ${table.dataset.rows} rows`);
     };
     new MutationObserver(look).observe(document.querySelector("main"), { subtree: true, childList: true, characterData: true, attributes: true });
   });
@@ -131,7 +133,21 @@ test("the boards of all three airports are filled", async () => {
   }
 });
 
-test("the counts by status sum to the number of rows of their query", async () => {
+test("the charts show departures and hours", async () => {
+  await until("the chart of delays should show dots of all airports", () =>
+    ["EWR", "JFK", "LGA"].every((origin) => document.querySelector(`#delays-chart .dot.${origin}`)));
+  const { said, dots, flown, cancelled } = await page.evaluate(() => ({
+    said: Number(document.querySelector("#delays-chart svg").dataset.dots),
+    dots: document.querySelectorAll("#delays-chart .dot").length,
+    flown: document.querySelectorAll("#blizzard-chart rect.flown").length,
+    cancelled: document.querySelectorAll("#blizzard-chart rect.cancelled").length,
+  }));
+  assert.ok(dots > 50, `${dots} dots`);
+  assert.equal(dots, said);
+  assert.ok(flown > 5 && flown === cancelled, `${flown} bars of flown and ${cancelled} of cancelled flights`);
+});
+
+test("the counts by status sum to the number of flights, which another query counts", async () => {
   await until("the counts should be there", () => Number(document.querySelector("#counts table").dataset.rows) > 0);
   const { sum, rows, total } = await page.evaluate(() => {
     const table = document.querySelector("#counts table");
@@ -142,8 +158,8 @@ test("the counts by status sum to the number of rows of their query", async () =
       total: number(table.querySelector("tr.total td:last-child")),
     };
   });
-  assert.equal(sum, rows, "the counts by status should sum to the query's rows");
-  assert.equal(total, rows, "the total should be the query's number of rows");
+  assert.equal(sum, rows, "the counts by status should sum to the number of flights");
+  assert.equal(total, rows, "the total should be the number of flights");
 });
 
 test("picking another airport changes the board", async () => {
@@ -179,12 +195,13 @@ test("after the server was killed and restarted the board goes on, never empty",
   await server.kill("SIGKILL");
   await until("the page should say that it is reconnecting", () => document.documentElement.dataset.state === "reconnecting");
   assert.notEqual(await page.evaluate(() => document.querySelectorAll("#board tr[data-id]").length), 0, "the board should keep its rows");
+  assert.match(await page.locator("#notice").innerText(), /connection is lost/);
   await picture("reconnecting");
   server = await startDemo({ port, dataDir });
   await until("the page should be live again", () => document.documentElement.dataset.state === "live");
   outage = false;
   await boardChanges("after the restart");
-  assert.equal(await page.evaluate(() => document.querySelector("#notice").hidden), true, "the notice should be gone");
+  assert.equal(await page.locator("#notice").count(), 0, "the notice should be gone");
   await picture("restarted");
 });
 

@@ -156,4 +156,36 @@ test("a tab that is closed leaves its work to the others", async () => {
   await shows(two, ["first", "offline one", "offline two", "alone"]);
 });
 
+/** What the server has, by the query of the page. */
+async function atServer(sql) {
+  const response = await fetch(`${server.url}/v1/sql`, { method: "POST", body: JSON.stringify({ sql }) });
+  const { results } = await response.json();
+  return results[0].rows?.map(([text]) => text);
+}
+
+test("without a network the status says so; with it again nothing is lost and nothing is there twice", async () => {
+  outage = true;
+  await two.evaluate(() => {
+    window.states = [];
+    window.client.onStatus(({ state }) => window.states.push(state));
+  });
+  for (const [round, removed] of [[1, 1], [2, 10], [3, 11]]) {
+    await context.setOffline(true);
+    await until(two, () => window.client.status.state === "waiting");
+    await atServer(`insert into notes values (${round * 10}, 'remote ${round}'), (${round * 10 + 1}, 'and ${round}')`);
+    await atServer(`delete from notes where id = ${removed}`);
+    await add(two, round * 10 + 2, `offline ${round}`);
+    assert.ok((await shown(two)).includes(`offline ${round}`));
+    await context.setOffline(false);
+    await until(two, () => window.client.status.state === "connected");
+    await settled(two);
+    await shows(two, await atServer("select text from notes order by id"));
+  }
+  outage = false;
+  const rows = await atServer("select text from notes order by id");
+  assert.deepEqual(rows, ["offline one", "offline two", "alone", "offline 1", "remote 2", "and 2", "offline 2", "remote 3", "and 3", "offline 3"]);
+  const states = await two.evaluate(() => window.states);
+  assert.deepEqual([states[0], states.at(-1), new Set(states).size], ["waiting", "connected", 3]);
+});
+
 test("nothing complained", () => assert.deepEqual(complaints, []));

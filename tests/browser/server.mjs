@@ -1,4 +1,4 @@
-// Starts and ends the server under test; called by board.test.mjs.
+// Starts and ends the server under test; called by the tests of the demo's page.
 
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
@@ -19,9 +19,20 @@ export function binary() {
   return found;
 }
 
-/** Runs `tidegate demo` until it prints its address. Answers `{url, port, kill}`; `kill` waits for the end. */
+/**
+ * Runs `tidegate demo` until it prints its address. Answers `{url, port, kill, pause, resume}`; `kill` waits for the end,
+ * and a paused server keeps its sockets and says nothing.
+ */
 export async function startDemo({ port = 0, speed = 6000, dataDir }) {
   const args = ["demo", "--addr", `127.0.0.1:${port}`, "--speed", String(speed), "--data-dir", dataDir];
+  return start(args);
+}
+
+/** As `startDemo`, but runs `tidegate serve`. */
+export const startServe = ({ port = 0, dataDir }) =>
+  start(["serve", "--addr", `127.0.0.1:${port}`, "--data-dir", dataDir, "--log-filter", "warn"]);
+
+async function start(args) {
   const child = spawn(binary(), args, { stdio: ["ignore", "pipe", "pipe"] });
   const ended = new Promise((resolve) => child.once("close", (code, signal) => resolve(signal ?? `exit code ${code}`)));
   const stderr = [];
@@ -41,8 +52,8 @@ export async function startDemo({ port = 0, speed = 6000, dataDir }) {
       let stdout = "";
       child.stdout.setEncoding("utf8").on("data", (text) => {
         stdout += text;
-        const address = /http:\/\/127\.0\.0\.1:\d+/.exec(stdout);
-        if (address) resolve(address[0]);
+        const address = /127\.0\.0\.1:\d+/.exec(stdout);
+        if (address && stdout.includes("\n")) resolve(`http://${address[0]}`);
       });
     }),
     new Promise((_, reject) => child.once("error", reject)),
@@ -55,5 +66,6 @@ export async function startDemo({ port = 0, speed = 6000, dataDir }) {
     throw error;
   });
   clearTimeout(timer);
-  return { url, port: Number(new URL(url).port), kill };
+  const [pause, resume] = ["SIGSTOP", "SIGCONT"].map((signal) => () => child.kill(signal));
+  return { url, port: Number(new URL(url).port), kill, pause, resume };
 }

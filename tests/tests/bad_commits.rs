@@ -367,8 +367,11 @@ fn every_path_answers_errors_in_json() {
         let text = answer.json()["error"]["message"].to_string();
         assert!(text.contains(r#"\"args\":{\"p\":\"int8\"}"#), "what to write is not in {text}");
         let foreign = [("origin", "http://evil.example")];
-        let answer = http.send(Method::POST, "/v1/commits", &foreign, insert(2).to_string()).await;
-        assert_eq!((answer.status, answer.code().as_str()), (403, "forbidden"));
+        let statement = json!({"sql": "insert into things (id) values (2)"}).to_string();
+        for (path, body) in [("/v1/commits", insert(2).to_string()), ("/v1/sql", statement)] {
+            let answer = http.send(Method::POST, path, &foreign, body).await;
+            assert_eq!((answer.status, answer.code().as_str()), (403, "forbidden"), "{path}");
+        }
         let encoded = [("content-encoding", "br")];
         let answer = http.send(Method::POST, "/v1/commits", &encoded, "x").await;
         assert_eq!(answer.status, 415);

@@ -8,6 +8,7 @@ mod durable_file;
 mod epochs;
 mod explain;
 mod fresh;
+mod live;
 mod named;
 pub mod options;
 mod owner;
@@ -28,7 +29,7 @@ pub use request::{
 };
 pub use sql::{Answer, StatementAnswer, Table};
 pub use start::StartError;
-pub use status::{CheckReport, Difference, QueryStatus, Status, WorkerStatus};
+pub use status::{CheckReport, Difference, LiveQuery, QueryStatus, Status, WorkerStatus};
 
 use crate::{
     drain::{ConnId, Control, DrainHandle, Sink},
@@ -42,6 +43,7 @@ use parking_lot::Mutex;
 use registry::Registry;
 use serde_json::{Map, Value as Json};
 use std::{
+    collections::HashMap,
     sync::{Arc, atomic::AtomicU64},
     thread::JoinHandle,
 };
@@ -215,6 +217,20 @@ impl Replica {
     #[must_use]
     pub fn queries(&self) -> Vec<(NamedQuery, QueryStatus)> {
         self.inner.queries()
+    }
+
+    /// The shapes that are live, those with the most subscribers first, at most `count_max`; and how many there are.
+    #[must_use]
+    pub fn live_queries(&self, count_max: usize) -> (Vec<LiveQuery>, usize) {
+        self.inner.live_queries(count_max)
+    }
+
+    /// How many subscriptions each of these connections has.
+    #[must_use]
+    pub fn subscriptions_of(&self, connections: &[ConnId]) -> Vec<usize> {
+        let registry = self.inner.registry();
+        let count = |conn| registry.connections.get(conn).map_or(0, HashMap::len);
+        connections.iter().map(count).collect()
     }
 
     /// A query's result at the newest commit version, computed from scratch, ordered and nested. Blocking.

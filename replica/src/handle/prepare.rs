@@ -312,8 +312,8 @@ fn named_status(registry: &Registry, named: &NamedState) -> QueryStatus {
     QueryStatus { subscribers, fault, ..family.map(family_status).unwrap_or_default() }
 }
 
-/// A family's state but for its subscribers.
-fn family_status(family: &Family) -> QueryStatus {
+/// A family's state.
+pub(super) fn family_status(family: &Family) -> QueryStatus {
     QueryStatus {
         query: family.query.0,
         bindings: family.bindings.len(),

@@ -34,6 +34,17 @@ pub struct QueryStatus {
     pub fault: Option<String>,
 }
 
+/// A shape that is live, whoever asked for it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LiveQuery {
+    /// The family's state.
+    pub status: QueryStatus,
+    /// The worker that hosts it.
+    pub worker: u16,
+    /// How it is maintained, one line a fact.
+    pub plan: Vec<String>,
+}
+
 /// The whole replica's state.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Status {

@@ -20,7 +20,7 @@ macro_rules! assets {
 type Files = &'static [(&'static str, &'static [u8])];
 
 const CONSOLE: Files = assets!("console": "index.html", "console.css", "console.js");
-const BOARD: Files = assets!("demo": "index.html", "style.css", "board.js", "tidegate.js");
+const BOARD: Files = assets!("demo": "index.html", "demo.css", "demo.js");
 const OPENAPI: &[u8] = include_bytes!("../../assets/openapi.json");
 
 fn files(page: Page) -> Files {
@@ -97,6 +97,7 @@ mod tests {
             "/metrics",
             "/openapi.json",
             "/v1/status",
+            "/v1/connections",
             "/v1/check",
             "/v1/commits",
             "/v1/queries",

@@ -3,6 +3,7 @@
 pub mod assets;
 pub mod changes;
 pub mod commits;
+pub mod connections;
 pub mod encoding;
 pub mod error;
 pub mod explain;
@@ -42,6 +43,7 @@ pub fn router(shared: Arc<Shared>) -> Router {
         .route("/metrics", get(operations::metrics))
         .route("/openapi.json", get(assets::openapi))
         .route("/v1/status", get(operations::status))
+        .route("/v1/connections", get(connections::list))
         .route("/v1/check", get(operations::check).post(operations::check))
         .route("/v1/sql", post(sql::post))
         .route("/v1/queries", get(queries::list))

@@ -10,7 +10,7 @@ use axum::{Json, body::Body, extract::State, http::HeaderMap};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 use std::{collections::BTreeMap, sync::Arc};
-use tidegate_replica::handle::{NamedQuery, QuerySource, QueryStatus};
+use tidegate_replica::handle::{LiveQuery, NamedQuery, QuerySource, QueryStatus};
 use tidegate_wire::{maps_only::MapsOnly, model::ColumnType, protocol::ErrorCode};
 
 /// Longest name, bytes.
@@ -35,11 +35,16 @@ impl<'de> Deserialize<'de> for Definition {
     }
 }
 
-/// All named queries.
+/// Most live shapes that are listed; `live_total` tells how many there are.
+const LIVE_LISTED_MAX: usize = 100;
+
+/// All named queries, and the shapes that are live, named or not.
 pub async fn list(State(shared): State<Arc<Shared>>) -> Result<Json<Value>, ApiError> {
-    let queries: Vec<_> =
-        shared.replica()?.queries().iter().map(|(query, status)| describe(query, status)).collect();
-    Ok(Json(json!({ "queries": queries })))
+    let replica = shared.replica()?;
+    let queries: Vec<_> = replica.queries().iter().map(|(query, status)| describe(query, status)).collect();
+    let (live, live_total) = replica.live_queries(LIVE_LISTED_MAX);
+    let live: Vec<_> = live.iter().map(describe_live).collect();
+    Ok(Json(json!({ "queries": queries, "live": live, "live_total": live_total })))
 }
 
 /// One named query.
@@ -119,6 +124,7 @@ fn named(name: String, definition: Definition) -> Result<NamedQuery, ApiError> {
 fn describe(query: &NamedQuery, status: &QueryStatus) -> Value {
     let mut out = json!({
         "name": query.name,
+        "shape": (status.query != 0).then_some(status.query),
         "args": query.args,
         "pin": query.pin,
         "idle_ttl_ms": query.idle_ttl_ms,
@@ -134,6 +140,18 @@ fn describe(query: &NamedQuery, status: &QueryStatus) -> Value {
         QuerySource::Name(_) => {}
     }
     out
+}
+
+fn describe_live(live: &LiveQuery) -> Value {
+    json!({
+        "shape": live.status.query,
+        "plan": live.plan,
+        "worker": live.worker,
+        "rows": live.status.rows,
+        "bindings": live.status.bindings,
+        "subscribers": live.status.subscribers,
+        "last_advance_us": live.status.last_advance_us,
+    })
 }
 
 #[cfg(test)]

@@ -1,16 +1,17 @@
 //! `POST /v1/sql`: statements in SQL, answered once.
 
-use super::{error::ApiError, request::json_body, with_cv};
+use super::{error::ApiError, refuse_foreign_origin, request::json_body, with_cv};
 use crate::{codes::check_args, state::Shared};
 use axum::{
     Json,
     body::Body,
     extract::State,
+    http::HeaderMap,
     response::{IntoResponse as _, Response},
 };
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use std::sync::Arc;
+use std::{sync::Arc, time::Instant};
 use tidegate_replica::handle::{Answer, StatementAnswer};
 use tidegate_wire::protocol::ErrorCode;
 
@@ -24,12 +25,25 @@ struct Statements {
 }
 
 /// See the module's description.
-pub async fn post(State(shared): State<Arc<Shared>>, body: Body) -> Result<Response, ApiError> {
+pub async fn post(
+    State(shared): State<Arc<Shared>>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, ApiError> {
+    refuse_foreign_origin(&headers)?;
     let replica = shared.replica()?.clone();
     let Statements { sql, args } = json_body(body, shared.config.limits.request_bytes_max).await?;
     check_args(args.keys()).map_err(|(code, text)| ApiError::new(code, text))?;
     let rows_max = shared.config.limits.sql_rows_max;
-    let answer = tokio::task::spawn_blocking(move || replica.sql(&sql, &args, &Map::new(), rows_max));
+    let arrived_at = Instant::now();
+    let answer = tokio::task::spawn_blocking(move || {
+        let answer = replica.sql(&sql, &args, &Map::new(), rows_max)?;
+        // At once: what was written is on its way to clients.
+        if answer.results.iter().any(|result| result.affected.is_some()) {
+            shared.hub.arrivals.note(answer.cv, 1, arrived_at);
+        }
+        Ok::<_, ApiError>(answer)
+    });
     match answer.await {
         Ok(answer) => Ok(write(answer?)),
         Err(_) => Err(ApiError::new(ErrorCode::Internal, "answering failed; see the server's log")),

@@ -16,8 +16,8 @@ const HEAD_BYTES_INLINE: usize = 208;
 /// Which message a frame holds, where a reader must know without decoding it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrameKind {
-    /// A batch.
-    Batch,
+    /// A batch of a commit version.
+    Batch(Cv),
     /// Progress up to a commit version.
     Progress(Cv),
     /// Any other, by its key on the wire; `last` when nothing of use follows it on a single subscription.
@@ -34,7 +34,7 @@ impl FrameKind {
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
-            Self::Batch => "batch",
+            Self::Batch(_) => "batch",
             Self::Progress(_) => "progress",
             Self::Other { name, .. } => name,
         }
@@ -52,6 +52,9 @@ pub struct Frame {
     pub kind: FrameKind,
     /// When the drain handed it over.
     pub at: Instant,
+    /// Whether it is a progress frame that releases what a commit changed; the outbox finds out. Others release
+    /// snapshots or nothing: how old the commit is says nothing about how fast it travels.
+    pub releases_change: bool,
 }
 
 impl Frame {
@@ -62,7 +65,7 @@ impl Frame {
         codec.encode(message, &mut body);
         let other = |name, last| FrameKind::Other { name, last };
         let kind = match message {
-            ServerMessage::Batch(_) => FrameKind::Batch,
+            ServerMessage::Batch(batch) => FrameKind::Batch(batch.cv),
             ServerMessage::Progress(progress) => FrameKind::Progress(progress.cv_min),
             ServerMessage::Welcome(_) => other("welcome", false),
             ServerMessage::Subscribed(_) => other("subscribed", false),
@@ -72,7 +75,7 @@ impl Frame {
             ServerMessage::Goaway(_) => other("goaway", true),
             ServerMessage::Pong(_) => other("pong", false),
         };
-        Self { head: SmallVec::new(), body: body.into(), kind, at }
+        Self { head: SmallVec::new(), body: body.into(), kind, at, releases_change: false }
     }
 
     /// The message's length, bytes.

@@ -10,25 +10,25 @@ pub mod sink;
 
 pub use arrivals::Arrivals;
 pub use frame::{Frame, FrameKind};
-pub use outbox::{Closing, Outbox, OutboxLimits, Pushed, Share, Taken};
+pub use outbox::{Closing, Outbox, OutboxLimits, OutboxPosition, Pushed, Share, Taken};
 pub use sink::HubSink;
 
 use crate::metrics::HubMetrics;
 use dashmap::DashMap;
 use std::{
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     },
     time::Instant,
 };
 use tidegate_replica::drain::ConnId;
-use tidegate_wire::{codec::Codec, protocol::ErrorCode};
+use tidegate_wire::{codec::Codec, model::Cv, protocol::ErrorCode};
 
 /// See the module's description. Shared by `Arc`.
 #[derive(Debug)]
 pub struct Hub {
-    connections: DashMap<ConnId, Arc<Outbox>>,
+    connections: DashMap<ConnId, Entry>,
     /// Connections registered or being registered; ahead of `connections.len()` for a moment.
     count: AtomicUsize,
     connections_max: usize,
@@ -38,6 +38,29 @@ pub struct Hub {
     metrics: HubMetrics,
     /// When writes arrived, for the latency that clients see.
     pub arrivals: Arrivals,
+}
+
+/// What the hub keeps of a connection.
+#[derive(Debug)]
+struct Entry {
+    outbox: Arc<Outbox>,
+    since: Instant,
+    client_id: OnceLock<Arc<str>>,
+}
+
+/// A connection as operators see it.
+#[derive(Clone, Debug)]
+pub struct ConnectionView {
+    /// Its id.
+    pub conn: ConnId,
+    /// The name that its client gave itself.
+    pub client_id: Option<Arc<str>>,
+    /// Its codec.
+    pub codec: Codec,
+    /// Since when it is there.
+    pub since: Instant,
+    /// How far it is.
+    pub position: OutboxPosition,
 }
 
 /// Why a connection is not taken.
@@ -87,7 +110,8 @@ impl Hub {
         }
         let conn = ConnId(self.next.fetch_add(1, Ordering::Relaxed));
         let outbox = Arc::new(Outbox::new(codec, self.limits));
-        self.connections.insert(conn, Arc::clone(&outbox));
+        let entry = Entry { outbox: Arc::clone(&outbox), since: Instant::now(), client_id: OnceLock::new() };
+        self.connections.insert(conn, entry);
         let registration = Registration { hub: Arc::clone(self), conn, outbox };
         // A shutdown that began in between has not seen this connection.
         if self.stopping.load(Ordering::SeqCst) {
@@ -105,7 +129,30 @@ impl Hub {
     /// Bytes waiting in all outboxes. Looks at every connection.
     #[must_use]
     pub fn outbox_bytes(&self) -> usize {
-        self.connections.iter().map(|outbox| outbox.bytes()).sum()
+        self.connections.iter().map(|entry| entry.outbox.bytes()).sum()
+    }
+
+    /// The connections that are furthest behind, at most `count_max`: those whose first due release is the oldest, then
+    /// those that are there for longest. Looks at every connection.
+    #[must_use]
+    pub fn furthest_behind(&self, count_max: usize) -> Vec<ConnectionView> {
+        let mut all: Vec<(Cv, ConnId)> = self
+            .connections
+            .iter()
+            .map(|entry| (entry.outbox.position().due.unwrap_or(Cv(u64::MAX)), *entry.key()))
+            .collect();
+        all.sort_unstable();
+        let view = |(_, conn): (Cv, ConnId)| {
+            let entry = self.connections.get(&conn)?;
+            Some(ConnectionView {
+                conn,
+                client_id: entry.client_id.get().cloned(),
+                codec: entry.outbox.codec(),
+                since: entry.since,
+                position: entry.outbox.position(),
+            })
+        };
+        all.into_iter().filter_map(view).take(count_max).collect()
     }
 
     /// Takes no further connections and tells all present ones that the server is stopping.
@@ -114,7 +161,8 @@ impl Hub {
         let message =
             frame::goaway(ErrorCode::ShuttingDown, "the server is shutting down", self.limits.retry_after);
         let now = Instant::now();
-        for outbox in &self.connections {
+        for entry in &self.connections {
+            let outbox = &entry.outbox;
             outbox.close(Some(Frame::message(outbox.codec(), &message, now)), 1001, "shutting_down");
         }
     }
@@ -133,7 +181,7 @@ impl Hub {
     }
 
     fn outbox(&self, conn: ConnId) -> Option<Arc<Outbox>> {
-        self.connections.get(&conn).map(|outbox| Arc::clone(&outbox))
+        self.connections.get(&conn).map(|entry| Arc::clone(&entry.outbox))
     }
 }
 
@@ -147,9 +195,54 @@ pub struct Registration {
     pub outbox: Arc<Outbox>,
 }
 
+impl Registration {
+    /// The connection's client has told its name. Only the first call counts.
+    pub fn set_client_id(&self, client_id: Arc<str>) {
+        if let Some(entry) = self.hub.connections.get(&self.conn) {
+            let _ = entry.client_id.set(client_id);
+        }
+    }
+}
+
 impl Drop for Registration {
     fn drop(&mut self) {
         self.hub.connections.remove(&self.conn);
         self.hub.count.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+    use tidegate_wire::{
+        model::SubId,
+        protocol::{ServerMessage, server::Progress},
+    };
+
+    #[test]
+    fn those_furthest_behind_are_listed_first_and_no_more_than_asked_for() {
+        let limits =
+            OutboxLimits { bytes_max: 1_000, snapshot_bytes_max: 1_000, retry_after: Duration::ZERO };
+        let hub = Hub::new(10, limits, HubMetrics::new());
+        let all: Vec<_> = (0..4).map(|_| hub.register(Codec::Json).expect("taken")).collect();
+        let owe = |registration: &Registration, cv| {
+            let progress = ServerMessage::Progress(Progress { cv_min: Cv(cv) });
+            let progress = Frame::message(Codec::Json, &progress, Instant::now());
+            let batch = Frame { kind: FrameKind::Batch(Cv(cv)), ..progress.clone() };
+            registration.outbox.push_batch(batch, SubId(1), false, false);
+            registration.outbox.push(progress, Share::Live);
+        };
+        owe(&all[1], 9);
+        owe(&all[3], 5);
+        all[1].set_client_id("named".into());
+        let listed = hub.furthest_behind(3);
+        let ids: Vec<_> = listed.iter().map(|view| view.conn).collect();
+        assert_eq!(ids, [all[3].conn, all[1].conn, all[0].conn]);
+        assert_eq!(listed[1].client_id.as_deref(), Some("named"));
+        let due: Vec<_> = listed.iter().map(|view| view.position.due).collect();
+        assert_eq!(due, [Some(Cv(5)), Some(Cv(9)), None]);
+        drop(all);
+        assert!(hub.furthest_behind(3).is_empty());
     }
 }

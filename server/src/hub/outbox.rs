@@ -80,6 +80,17 @@ pub enum Taken {
     Nothing,
 }
 
+/// How far a connection is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OutboxPosition {
+    /// The last commit version whose release was written to the socket.
+    pub released: Cv,
+    /// The first release of a change that waits or is being written.
+    pub due: Option<Cv>,
+    /// Bytes waiting or being written.
+    pub bytes: usize,
+}
+
 /// See the module's description.
 #[derive(Debug)]
 pub struct Outbox {
@@ -101,6 +112,13 @@ struct Queue {
     snapshot_bytes: usize,
     /// Bytes taken but not yet written, in the two shares.
     writing: (usize, usize),
+    /// The commit versions of batches, snapshots apart, that no queued progress releases: the first and the last.
+    unreleased: Option<(Cv, Cv)>,
+    /// The first release of a change that is taken but not yet written.
+    releasing: Option<Cv>,
+    /// The last `cv_min` taken, and the last written.
+    taken: Cv,
+    released: Cv,
     /// Subscriptions in the midst of a snapshot of several parts.
     snapshotting: Vec<SubId>,
     /// Subscriptions ended by the drain that the session has not yet been told of.
@@ -184,7 +202,7 @@ impl Outbox {
         self.push_locked(&mut queue, frame, share)
     }
 
-    fn push_locked(&self, queue: &mut Queue, frame: Frame, share: Share) -> Pushed {
+    fn push_locked(&self, queue: &mut Queue, mut frame: Frame, share: Share) -> Pushed {
         if queue.closing.is_some() {
             return Pushed::Dropped;
         }
@@ -203,7 +221,18 @@ impl Outbox {
         *bytes += frame.len();
         // A client can do nothing with a batch before it is released.
         let is_much = *bytes >= UNRELEASED_BYTES_MAX;
-        let is_due = is_much || frame.kind != FrameKind::Batch;
+        let is_due = is_much || !matches!(frame.kind, FrameKind::Batch(_));
+        match (frame.kind, queue.unreleased) {
+            (FrameKind::Batch(cv), unreleased) if share == Share::Live => {
+                let (first, last) = unreleased.unwrap_or((cv, cv));
+                queue.unreleased = Some((first.min(cv), last.max(cv)));
+            }
+            (FrameKind::Progress(cv), Some((first, last))) if first <= cv => {
+                frame.releases_change = true;
+                queue.unreleased = (last > cv).then_some((last, last));
+            }
+            _ => {}
+        }
         queue.frames.push_back((frame, share));
         if is_much {
             self.filled.notify_one();
@@ -265,7 +294,12 @@ impl Outbox {
                 Share::Live => queue.writing.0 += length,
                 Share::Snapshot => queue.writing.1 += length,
             }
-            taken.extend(queue.frames.pop_front().map(|(frame, _)| frame));
+            let Some((frame, _)) = queue.frames.pop_front() else { break };
+            if let FrameKind::Progress(cv) = frame.kind {
+                queue.taken = cv;
+                queue.releasing = queue.releasing.or(frame.releases_change.then_some(cv));
+            }
+            taken.push(frame);
         }
         let ping = queue.frames.is_empty() && std::mem::take(&mut queue.ping);
         if ping || !taken.is_empty() {
@@ -290,6 +324,8 @@ impl Outbox {
         let (live, snapshot) = std::mem::take(&mut queue.writing);
         queue.live_bytes -= live;
         queue.snapshot_bytes -= snapshot;
+        queue.releasing = None;
+        queue.released = queue.taken;
         // A burst must not leave its queue's memory with an idle connection.
         if queue.frames.is_empty() && queue.frames.capacity() > 64 {
             queue.frames = VecDeque::new();
@@ -301,6 +337,19 @@ impl Outbox {
     pub fn bytes(&self) -> usize {
         let queue = self.queue.lock();
         queue.live_bytes + queue.snapshot_bytes
+    }
+
+    /// How far the client is, as far as the socket tells.
+    #[must_use]
+    pub fn position(&self) -> OutboxPosition {
+        let queue = self.queue.lock();
+        let due = queue.releasing.or_else(|| {
+            queue.frames.iter().find_map(|(frame, _)| match frame.kind {
+                FrameKind::Progress(cv) if frame.releases_change => Some(cv),
+                _ => None,
+            })
+        });
+        OutboxPosition { released: queue.released, due, bytes: queue.live_bytes + queue.snapshot_bytes }
     }
 
     /// Whether the outbox is closing.
@@ -351,11 +400,11 @@ impl Outbox {
     }
 }
 
-/// The newest commit version that some frames release, with the moment the drain handed it over.
+/// The newest commit version whose changes some frames release, with the moment the drain handed it over.
 #[must_use]
 pub fn newest_release(frames: &[Frame]) -> Option<(Cv, Instant)> {
     frames.iter().rev().find_map(|frame| match frame.kind {
-        FrameKind::Progress(cv) => Some((cv, frame.at)),
+        FrameKind::Progress(cv) if frame.releases_change => Some((cv, frame.at)),
         _ => None,
     })
 }
@@ -374,8 +423,9 @@ mod tests {
         Frame {
             head: SmallVec::new(),
             body: Bytes::from(vec![0; length]),
-            kind: FrameKind::Batch,
+            kind: FrameKind::Batch(Cv(1)),
             at: Instant::now(),
+            releases_change: false,
         }
     }
 
@@ -399,6 +449,53 @@ mod tests {
         assert_eq!(frames[0].kind, FrameKind::Other { name: "goaway", last: true });
         outbox.written();
         assert!(matches!(outbox.take(1_000), Taken::Close(Closing { code: 1013, .. })));
+    }
+
+    #[test]
+    fn a_release_of_a_change_is_due_until_it_is_written() {
+        let of = |kind| Frame { kind, ..frame(10) };
+        let batch = |cv| of(FrameKind::Batch(Cv(cv)));
+        let progress = |cv| of(FrameKind::Progress(Cv(cv)));
+        let outbox = Outbox::new(Codec::Json, LIMITS);
+        let position = || {
+            let OutboxPosition { released, due, bytes } = outbox.position();
+            (released.0, due.map(|cv| cv.0), bytes)
+        };
+        let write = || {
+            let Taken::Frames { frames, .. } = outbox.take(20) else { panic!("something waits") };
+            frames
+        };
+        outbox.push_batch(batch(2), SubId(1), true, false);
+        outbox.push(progress(2), Share::Live);
+        assert_eq!(position(), (0, None, 20), "a snapshot is no change, however old its commit is");
+        assert_eq!(newest_release(&write()), None);
+        outbox.written();
+        outbox.leave(progress(3));
+        assert_eq!(position(), (2, None, 10), "nothing is released");
+        outbox.push_batch(batch(4), SubId(1), false, false);
+        assert_eq!(position(), (2, None, 20), "a batch alone is not to be seen yet");
+        outbox.push(progress(4), Share::Live);
+        outbox.push_batch(batch(5), SubId(1), false, false);
+        outbox.push_batch(batch(7), SubId(1), false, false);
+        outbox.push(progress(6), Share::Live);
+        outbox.push(progress(7), Share::Live);
+        assert_eq!(position(), (2, Some(4), 70));
+        assert_eq!(newest_release(&write()), None);
+        outbox.written();
+        assert_eq!(newest_release(&write()).map(|(cv, _)| cv), Some(Cv(4)));
+        assert_eq!(position(), (3, Some(4), 50), "taken, not written");
+        outbox.written();
+        assert_eq!(
+            position(),
+            (4, Some(6), 30),
+            "what the newer worker has is not released by the older one"
+        );
+        assert_eq!(newest_release(&write()).map(|(cv, _)| cv), Some(Cv(6)));
+        outbox.written();
+        assert_eq!(position(), (6, Some(7), 10));
+        let _ = write();
+        outbox.written();
+        assert_eq!(position(), (7, None, 0));
     }
 
     #[test]

@@ -96,8 +96,9 @@ impl Sink for HubSink {
             let head = BatchHead { sub, epoch, seq, cv: batch.cv, fp: batch.output.fp, more: batch.more };
             self.head.clear();
             encode_batch_head(codec, &head, &mut self.head);
-            let frame =
-                Frame { head: SmallVec::from_slice(&self.head), body, kind: FrameKind::Batch, at: now };
+            let kind = FrameKind::Batch(batch.cv);
+            let head = SmallVec::from_slice(&self.head);
+            let frame = Frame { head, body, kind, at: now, releases_change: false };
             let pushed = outbox.push_batch(frame, sub, seq.0 == 0, batch.more);
             self.account(pushed, outbox);
             delivered += 1;

@@ -179,6 +179,9 @@ impl Driver {
             match effect {
                 Effect::Send(message) => self.send(&message),
                 Effect::Welcome => {
+                    if let Some(client_id) = self.session.client_id() {
+                        self.connected.set_client_id(Arc::clone(client_id));
+                    }
                     self.send(&self.welcome());
                     self.connected.announce().await;
                 }

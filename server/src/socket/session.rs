@@ -133,6 +133,12 @@ impl Session {
         &self.claims
     }
 
+    /// The name that the client gave itself.
+    #[must_use]
+    pub fn client_id(&self) -> Option<&Arc<str>> {
+        self.client_id.as_ref()
+    }
+
     /// Whether the session asked to close.
     #[must_use]
     pub fn is_closed(&self) -> bool {

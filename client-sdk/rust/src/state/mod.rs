@@ -22,7 +22,11 @@ mod naive;
 #[cfg(test)]
 mod property_tests;
 #[cfg(test)]
+mod random_query;
+#[cfg(test)]
 mod script;
+#[cfg(test)]
+mod sessions;
 #[cfg(test)]
 mod tests;
 

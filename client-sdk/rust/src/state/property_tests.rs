@@ -2,124 +2,30 @@
 
 use super::{
     Changes, Effect, State, StateOptions,
-    naive::{NaiveRow, result},
+    naive::result,
+    random_query::{RandomQuery, RowChange},
 };
 use crate::query::Query;
 use proptest::prelude::*;
-use rand::{Rng, SeedableRng, rngs::StdRng, seq::IndexedRandom};
+use rand::{Rng, SeedableRng, rngs::StdRng};
 use serde_json::Value as Json;
 use std::{collections::HashMap, sync::Arc};
 use tidegate_wire::{
     codec::Codec,
-    model::{
-        ColumnType, Cv, Direction, Epoch, Fingerprint, Layout, Nulls, Order, OrderColumn, PlaceLayout,
-        PlaceMask, PlaceValue, Seq, SubId, TableLayout, Value, layout::LayoutColumn,
-    },
+    model::{Cv, Epoch, Fingerprint, Layout, Seq, SubId},
     protocol::{
-        Cell, ClientMessage, ServerMessage,
-        server::{Batch, Op, Progress, Subscribed},
+        ClientMessage, ServerMessage,
+        server::{Batch, Progress, Subscribed},
     },
 };
 
-const TYPES: [ColumnType; 7] = [
-    ColumnType::Int8,
-    ColumnType::Int8,
-    ColumnType::Float8,
-    ColumnType::Numeric,
-    ColumnType::Text,
-    ColumnType::Date,
-    ColumnType::Timestamptz,
-];
-
-fn value(ty: ColumnType, nullable: bool, rng: &mut StdRng) -> Value {
-    if nullable && rng.random_bool(0.2) {
-        return Value::Null;
-    }
-    let pick = |texts: &[&str], rng: &mut StdRng| (*texts.choose(rng).expect("some")).to_owned();
-    match ty {
-        ColumnType::Int8 => Value::Int8(*[-1, 0, 1, 2, 3].choose(rng).expect("some")),
-        ColumnType::Float8 => {
-            Value::Float8(*[-0.0, 0.0, 0.5, 1.0, 2.0, f64::NAN, f64::INFINITY].choose(rng).expect("some"))
-        }
-        ColumnType::Numeric => Value::Numeric(Arc::new(
-            pick(&["0", "1", "1.0", "0.5", "2.00", "NaN"], rng).parse().expect("numeric"),
-        )),
-        ColumnType::Date => Value::Date(rng.random_range(0..3)),
-        ColumnType::Timestamptz => Value::Timestamptz(rng.random_range(0..4) * 43_200_000_000),
-        _ => Value::Text(pick(&["", "a", "ab", "b"], rng).into()),
-    }
-}
-
-fn random_layout(rng: &mut StdRng) -> Layout {
-    let tables: Vec<TableLayout> = (0..rng.random_range(1..=3))
-        .map(|index| {
-            let columns: Vec<_> = (0..rng.random_range(2..=5))
-                .map(|c| LayoutColumn { name: format!("c{c}"), ty: *TYPES.choose(rng).expect("some") })
-                .collect();
-            let key =
-                if rng.random_bool(0.4) { vec![1, 0] } else { vec![rng.random_range(0..columns.len())] };
-            TableLayout { name: format!("t{index}"), columns, key }
-        })
-        .collect();
-    let mut places: Vec<PlaceLayout> = Vec::new();
-    for index in 0..rng.random_range(1..=6) {
-        let table = rng.random_range(0..tables.len());
-        let width = tables[table].columns.len();
-        let parents: Vec<usize> = (0..index).filter(|&place| places[place].value.is_none()).collect();
-        let parent = parents.choose(rng).copied();
-        let on = parent.map_or(Vec::new(), |parent| {
-            let parent: &PlaceLayout = &places[parent];
-            let parent_width = tables[parent.table].columns.len();
-            // Mostly columns of one kind, or nothing would ever meet.
-            let pairs: Vec<(usize, usize)> =
-                (0..parent_width).flat_map(|p| (0..width).map(move |c| (p, c))).collect();
-            let meets = |&&(p, c): &&(usize, usize)| {
-                let (a, b) = (tables[parent.table].columns[p].ty, tables[table].columns[c].ty);
-                a == b || (a.is_number() && b.is_number())
-            };
-            let meeting: Vec<_> = pairs.iter().filter(meets).copied().collect();
-            let from = if meeting.is_empty() || rng.random_bool(0.1) { &pairs } else { &meeting };
-            (0..rng.random_range(1..=2)).map(|_| *from.choose(rng).expect("some")).collect()
-        });
-        let term = |column, rng: &mut StdRng| OrderColumn {
-            column,
-            order: Order {
-                direction: if rng.random() { Direction::Asc } else { Direction::Desc },
-                nulls: if rng.random() { Nulls::First } else { Nulls::Last },
-            },
-        };
-        let mut order: Vec<_> =
-            (0..rng.random_range(0..=2)).map(|_| term(rng.random_range(0..width), rng)).collect();
-        for &column in &tables[table].key {
-            order.push(term(column, rng));
-        }
-        let one = index > 0 && rng.random_bool(0.3);
-        let mut columns: Vec<usize> = (0..width).filter(|_| rng.random_bool(0.7)).collect();
-        let value = (one && rng.random_bool(0.5)).then(|| {
-            columns = vec![rng.random_range(0..width)];
-            let is_count = tables[table].columns[columns[0]].ty == ColumnType::Int8;
-            PlaceValue { or: if is_count { Json::from(0) } else { Json::Null } }
-        });
-        places.push(PlaceLayout {
-            parent,
-            name: parent.map(|_| format!("p{index}")),
-            table,
-            columns,
-            on,
-            order,
-            one,
-            value,
-        });
-    }
-    Layout { tables, places }
-}
+const PLACES_MAX: usize = 6;
 
 /// A server with one query, and a client that follows it.
 struct Run {
     rng: StdRng,
-    layout: Layout,
+    query: RandomQuery,
     codec: Codec,
-    rows: Vec<NaiveRow>,
     state: State,
     sub: SubId,
     epoch: Epoch,
@@ -132,14 +38,14 @@ struct Run {
 impl Run {
     fn new(seed: u64) -> Self {
         let mut rng = StdRng::seed_from_u64(seed);
-        let layout = random_layout(&mut rng);
+        let query = RandomQuery::new(PLACES_MAX, &mut rng);
         let codec = Codec::ALL[rng.random_range(0..2)];
         let options = StateOptions { client_id: None, mutations_max: 1, waiting_ops_max: 1 << 20 };
         let mut state = State::new(options);
         let sub = state.subscribe(Query::named("q"), &mut Vec::new());
         state.connect(codec, None, &mut Vec::new());
-        let (rows, told) = (Vec::new(), HashMap::new());
-        Self { rng, layout, codec, rows, state, sub, epoch: Epoch(0), seq: Seq(0), cv: Cv(0), told }
+        let told = HashMap::new();
+        Self { rng, query, codec, state, sub, epoch: Epoch(0), seq: Seq(0), cv: Cv(0), told }
     }
 
     fn receive(&mut self, message: &ServerMessage) -> Vec<Effect> {
@@ -153,74 +59,21 @@ impl Run {
         effects
     }
 
-    fn cells(&self, values: impl IntoIterator<Item = Value>) -> Vec<Cell> {
-        values.into_iter().map(|value| Cell::from_value(&value, self.codec)).collect()
-    }
-
-    fn random_row(&mut self) -> Option<NaiveRow> {
-        let table = self.rng.random_range(0..self.layout.tables.len());
-        let mask = (0..self.layout.places.len())
-            .filter(|&place| self.layout.places[place].table == table && self.rng.random_bool(0.7))
-            .fold(0, |mask, place| mask | 1 << place);
-        let layout = &self.layout.tables[table];
-        let cells = layout.columns.iter().enumerate();
-        let cells =
-            cells.map(|(c, column)| value(column.ty, !layout.key.contains(&c), &mut self.rng)).collect();
-        (mask != 0).then_some(NaiveRow { table, cells, places: PlaceMask(mask) })
-    }
-
-    fn position(&self, row: &NaiveRow) -> Option<usize> {
-        let key = &self.layout.tables[row.table].key;
-        let same = |other: &NaiveRow| {
-            other.table == row.table && key.iter().all(|&c| other.cells[c] == row.cells[c])
-        };
-        self.rows.iter().position(same)
-    }
-
-    /// Changes some rows; the operations, at most one for each row.
-    fn commit(&mut self, count: usize) -> Vec<Op> {
-        let mut done: Vec<NaiveRow> = Vec::new();
-        let mut ops = Vec::new();
-        for _ in 0..count {
-            let Some(row) = self.random_row() else { continue };
-            let key = self.layout.tables[row.table].key.clone();
-            let same = |other: &NaiveRow| {
-                other.table == row.table && key.iter().all(|&c| other.cells[c] == row.cells[c])
-            };
-            if done.iter().any(same) {
-                continue;
-            }
-            done.push(row.clone());
-            let (table, places) = (row.table, row.places);
-            let cells = self.cells(row.cells.clone());
-            match self.position(&row) {
-                None => {
-                    self.rows.push(row);
-                    ops.push(Op::Add { table, places, cells });
-                }
-                Some(index) if self.rng.random_bool(0.4) => {
-                    self.rows.swap_remove(index);
-                    let key = self.cells(key.iter().map(|&c| row.cells[c].clone()));
-                    ops.push(Op::Remove { table, key });
-                }
-                Some(index) => {
-                    self.rows[index] = row;
-                    ops.push(Op::Edit { table, places, cells });
-                }
-            }
-        }
-        ops
+    /// Changes some rows, each at most once.
+    fn commit(&mut self, count: usize) -> Vec<RowChange> {
+        self.query.commit(count, &mut self.rng)
     }
 
     fn subscribed(&mut self, resumed: bool) {
         self.epoch = self.epoch.next();
         self.seq = Seq(0);
-        let Layout { tables, places } = self.layout.clone();
+        let Layout { tables, places } = self.query.layout.clone();
         let (sub, epoch, fp) = (self.sub, self.epoch, Fingerprint(1));
         self.receive(&ServerMessage::Subscribed(Subscribed { sub, epoch, fp, tables, places, resumed }));
     }
 
-    fn batch(&mut self, more: bool, ops: Vec<Op>) {
+    fn batch(&mut self, more: bool, changes: &[RowChange]) {
+        let ops = changes.iter().map(|change| change.op(self.codec)).collect();
         let (sub, epoch, seq, cv, fp) = (self.sub, self.epoch, self.seq, self.cv, Fingerprint(1));
         self.receive(&ServerMessage::Batch(Batch { sub, epoch, seq, cv, fp, more, ops }));
         self.seq = seq.next();
@@ -228,17 +81,13 @@ impl Run {
 
     fn snapshot(&mut self) {
         self.subscribed(false);
-        let rows = self.rows.clone();
-        let mut ops: Vec<_> = rows
-            .into_iter()
-            .map(|row| Op::Add { table: row.table, places: row.places, cells: self.cells(row.cells) })
-            .collect();
-        let rest = ops.split_off(self.rng.random_range(0..=ops.len()));
+        let changes = self.query.snapshot();
         if self.rng.random() {
-            self.batch(true, ops);
+            let (first, rest) = changes.split_at(self.rng.random_range(0..=changes.len()));
+            self.batch(true, first);
             self.batch(false, rest);
         } else {
-            self.batch(false, ops.into_iter().chain(rest).collect());
+            self.batch(false, &changes);
         }
     }
 
@@ -248,7 +97,7 @@ impl Run {
         let [Effect::Released(release)] = effects.as_slice() else { panic!("{effects:?}") };
         assert_eq!(release.cv, self.cv);
         let after = self.shown();
-        assert_eq!(after.to_json(), result(&self.layout, &self.rows), "{:?}", self.layout);
+        assert_eq!(after.to_json(), result(&self.query.layout, &self.query.rows), "{:?}", self.query.layout);
         let Some(Effect::Released(release)) = effects.into_iter().next() else { unreachable!() };
         let changes = release.results.into_iter().next().map_or_else(Changes::default, |r| r.changes);
         let mut changed = 0;
@@ -288,8 +137,10 @@ impl Run {
             // A lost connection, continued.
             1 => {
                 self.progress();
-                let commits = self.rng.random_range(0..3);
-                let difference = (0..commits).flat_map(|_| self.commit(1)).collect::<Vec<_>>();
+                let before = self.query.rows.clone();
+                for _ in 0..self.rng.random_range(0..3) {
+                    self.commit(3);
+                }
                 self.state.disconnect();
                 let mut effects = Vec::new();
                 self.state.connect(self.codec, None, &mut effects);
@@ -300,10 +151,10 @@ impl Run {
                 let resume = resume.expect("a released subscription resumes");
                 assert_eq!((resume.epoch, resume.cv), (self.epoch, self.cv));
                 self.cv = self.cv.next();
-                // A difference names each row once; with several commits it might not, so a snapshot follows then.
-                if commits <= 1 {
+                if self.rng.random_bool(0.8) {
+                    let difference = self.query.difference(&before);
                     self.subscribed(true);
-                    self.batch(false, difference);
+                    self.batch(false, &difference);
                 } else {
                     self.snapshot();
                 }
@@ -311,8 +162,8 @@ impl Run {
             _ => {
                 self.cv = self.cv.next();
                 let count = self.rng.random_range(1..6);
-                let ops = self.commit(count);
-                self.batch(false, ops);
+                let changes = self.commit(count);
+                self.batch(false, &changes);
             }
         }
         if self.rng.random_bool(0.7) {

@@ -7,19 +7,19 @@ import { syncUrl } from "./connection/address.js";
 import { Backoff } from "./connection/backoff.js";
 import { Connection, type ConnectionStatus } from "./connection/connection.js";
 import { webSocket } from "./connection/transport.js";
-import { browserWakeups } from "./connection/wakeups.js";
 import { TidegateError } from "./error.js";
 import { LiveQuery, type Update } from "./live.js";
 import { answer } from "./optimistic/answer.js";
-import { HeldRows, keyOfCells } from "./optimistic/held.js";
+import { HeldRows } from "./optimistic/held.js";
 import { overlayMutations } from "./optimistic/overlay.js";
 import { Poster } from "./optimistic/poster.js";
 import { MutationQueue } from "./optimistic/queue.js";
-import type { Lookup, Mutate, Mutators } from "./optimistic/transaction.js";
+import type { Mutate, Mutators } from "./optimistic/transaction.js";
 import { uniqueName } from "./name.js";
 import type { ClientOptions } from "./options.js";
 import type { Query } from "./query/query.js";
 import type { Effect, Release } from "./state/effect.js";
+import type { Mutations } from "./state/mutations.js";
 import type { ShowsBigint } from "./state/shape.js";
 import { State } from "./state/state.js";
 import type { Subscription } from "./state/subscription.js";
@@ -58,14 +58,13 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
   constructor(options: ClientOptions<M>) {
     this.#options = options;
     const { storage, postMutations: post, mutators = {} as M } = options;
-    const [url, connect] = [syncUrl(options.url), options.connect ?? webSocket(options.WebSocket)];
-    const [backoffMs, backoffMsMax] = [options.backoffMs ?? 100, options.backoffMsMax ?? 30_000];
+    const url = syncUrl(options.url);
+    const connect = options.connect ?? webSocket(options.WebSocket);
     const codec = options.codec ?? "msgpack";
-    this.#backoff = () => new Backoff(backoffMs, backoffMsMax);
+    this.#backoff = () => new Backoff(options.backoffMs ?? 100, options.backoffMsMax ?? 30_000);
     this.#state = new State({
       waitingOpsMax: options.waitingOpsMax ?? 10_000_000,
-      pushes: !post,
-      overlay: overlayMutations,
+      overlay: (subscriptions, changesOf) => overlayMutations(subscriptions, this.#queue.rows(), changesOf),
     });
     const names = Object.keys(mutators);
     const writes = options.clientId !== undefined || names.length > 0;
@@ -73,7 +72,6 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
     this.#queue = new MutationQueue({
       state: this.#state,
       mutators,
-      lookup: this.#lookup,
       mutationsMax: options.mutationsMax ?? 1_000,
       storage,
       poster: post && new Poster(post, (id, error) => this.#answered(id, error), this.#backoff()),
@@ -86,6 +84,7 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
     const opened = storage && this.#open(storage, writes);
     this.#connection = new Connection(
       {
+        ...options,
         url,
         codec,
         connect,
@@ -93,11 +92,7 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
           await opened;
           return options.token?.();
         },
-        connectTimeoutMs: options.connectTimeoutMs ?? 10_000,
-        pingMs: options.pingMs ?? 35_000,
-        silenceMsMax: options.silenceMsMax ?? 60_000,
         backoff: this.#backoff(),
-        wakeups: options.wakeups ?? browserWakeups,
       },
       {
         opened: (token) => this.#carryOut(this.#state.connect(codec, token)),
@@ -187,7 +182,7 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
     if (stored) {
       effects.unshift(...this.#restore(subscription, stored, false));
     } else if (query.local) {
-      const held = new HeldRows(this.#state.subscriptions, false);
+      const held = new HeldRows(this.#state.subscriptions);
       subscription.tree = answer(query.local, query.source.args, subscription.showsBigint, held);
     }
     this.#carryOut(this.#state.overlay(effects));
@@ -316,24 +311,16 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
   // --- mutations and storage ----------------------------------------------------------------------------------------
 
   #answered(id: number, error: { code: string; message: string } | null): void {
-    const effects: Effect[] = [];
-    this.#state.mutations.answered(id, error, effects);
     this.#options.storage?.answered(id, error);
-    this.#carryOut(this.#state.overlay(effects));
+    this.#change((mutations, effects) => mutations.answered(id, error, effects));
   }
 
-  readonly #lookup: Lookup = (table, key) => {
-    const columns = Object.entries(table.columns);
-    const found = keyOfCells(key, table.key.map((name) => ({ name, type: table.columns[name]!.type })));
-    const known = found === undefined ? undefined : new HeldRows(this.#state.subscriptions, true).row(table.name, found);
-    if (!known || !columns.every(([name]) => known.has(name))) return undefined;
-    const row: Record<string, unknown> = {};
-    for (const [name, { bigint }] of columns) {
-      const value = known.get(name);
-      row[name] = bigint && typeof value === "number" ? BigInt(value) : value;
-    }
-    return row;
-  };
+  /** Has something happen to the queue of mutations. */
+  #change(step: (mutations: Mutations, effects: Effect[]) => void): void {
+    const effects: Effect[] = [];
+    step(this.#state.mutations, effects);
+    this.#carryOut(this.#state.overlay(effects));
+  }
 
   /** Shows a kept result; one that cannot be read is asked for anew. */
   #restore(subscription: Subscription, stored: StoredQuery, stands: boolean): Effect[] {
@@ -347,19 +334,13 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
 
   /** Shows what the storage has, before the first connection is made. */
   async #open(storage: Storage, writes: boolean): Promise<void> {
-    const { mutations } = this.#state;
-    mutations.setWriter(false, []);
-    const change = (step: (effects: Effect[]) => void): void => {
-      const effects: Effect[] = [];
-      step(effects);
-      this.#carryOut(this.#state.overlay(effects));
-    };
+    this.#state.mutations.setWriter(false, []);
     try {
       const stored = await storage.open({
-        writer: (own) => change((effects) => mutations.setWriter(own, effects)),
+        writer: (own) => this.#change((mutations, effects) => mutations.setWriter(own, effects)),
         added: (mutation) => this.#carryOut(this.#state.mutate([mutation])),
-        numbered: (ids) => change((effects) => ids.forEach(([ticket, id]) => mutations.numbered(ticket, id, effects))),
-        answered: (id, error) => change((effects) => mutations.answered(id, error, effects)),
+        numbered: (ids) => this.#change((mutations, effects) => ids.forEach(([ticket, id]) => mutations.numbered(ticket, id, effects))),
+        answered: (id, error) => this.#change((mutations, effects) => mutations.answered(id, error, effects)),
         failed: (error) => this.#complain(error),
       });
       if (this.#closed) return;
@@ -375,7 +356,7 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
     } catch (error) {
       // The client does its work without a storage too; it then sends its own mutations alone.
       if (writes) this.#state.clientId ??= uniqueName();
-      change((effects) => mutations.setWriter(true, effects));
+      this.#change((mutations, effects) => mutations.setWriter(true, effects));
       this.#complain(error as Error);
     }
   }

@@ -7,7 +7,7 @@ export class TidegateError extends Error {
   override readonly name = "TidegateError";
 
   constructor(
-    /** A code of the protocol, or `closed`, `queue_full`, `no_mutator`, `connection`. */
+    /** A code of the protocol, or `closed`, `queue_full`, `no_mutator`, `mutator`, `connection`, `storage`. */
     readonly code: string,
     message: string,
   ) {

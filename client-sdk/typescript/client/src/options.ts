@@ -33,7 +33,7 @@ export interface ClientOptions<M extends Mutators> {
   readonly storage?: Storage;
   /** Told of every mutation that is refused, also of those that a reload has outlived. */
   readonly onRefused?: (error: TidegateError, mutation: { readonly name: string; readonly args: unknown }) => void;
-  /** Told of what concerns no view: refused messages, and a storage that fails. Default: `console.warn`. */
+  /** Told of what concerns no view: refused messages, a storage that fails, mutators that cannot run again. Default: `console.warn`. */
   readonly onError?: (error: TidegateError) => void;
   /** How long a connection may take to be made and welcomed, milliseconds. Default: 10,000. */
   readonly connectTimeoutMs?: number;
@@ -51,6 +51,6 @@ export interface ClientOptions<M extends Mutators> {
   readonly mutationsMax?: number;
   /** Most row operations that may wait for their release; a server that sends more is reconnected to. Default: 10,000,000. */
   readonly waitingOpsMax?: number;
-  /** When to connect at once, or to doubt a connection. Default: the browser's `online` and `visibilitychange`. */
+  /** When to connect at once, or to doubt a connection. Default: the browser's `online`, `offline` and `visibilitychange`. */
   readonly wakeups?: Wakeups;
 }

@@ -211,6 +211,36 @@ test("a wake-up connects at once, and asks a connection in doubt for a sign of l
   assert.equal(peers.length, 2);
 });
 
+test("the network's and the page's events are wake-ups, until the client is closed", async (t) => {
+  const page = new EventTarget();
+  const document = Object.assign(new EventTarget(), { visibilityState: "hidden" });
+  const given = { document, addEventListener: page.addEventListener.bind(page), removeEventListener: page.removeEventListener.bind(page) };
+  Object.assign(globalThis, given);
+  t.after(() => Object.keys(given).forEach((name) => delete (globalThis as Record<string, unknown>)[name]));
+  const { client, accept, peers, settle } = bound(stage(t));
+  const first = await accept();
+  const pings = () => first.asked("ping").length;
+  document.dispatchEvent(new Event("visibilitychange"));
+  assert.equal(pings(), 0, "the page went to the back");
+  document.visibilityState = "visible";
+  document.dispatchEvent(new Event("visibilitychange"));
+  assert.equal(pings(), 1);
+  first.say({ pong: { t: 1 } });
+  // The socket stays open when the network goes, but nothing comes over it.
+  page.dispatchEvent(new Event("offline"));
+  assert.equal(pings(), 2);
+  mock.timers.tick(6_000);
+  assert.equal(client.status.state, "waiting");
+  const before = peers.length;
+  page.dispatchEvent(new Event("online"));
+  await settle();
+  assert.equal(peers.length, before + 1, "at once");
+  client.close();
+  page.dispatchEvent(new Event("online"));
+  await settle();
+  assert.equal(peers.length, before + 1);
+});
+
 test("a breach of the protocol ends the connection, named after its invariant", async (t) => {
   const { client, accept } = bound(stage(t));
   client.view(ISSUES);

@@ -8,7 +8,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import {
   and, between, bool, count, eq, exists, from, gt, ilike, int8, isIn, isNull, like, lt, ne, not, numeric, or, param, table, text,
-  timestamptz, type Query, type Transaction, type TidegateClient, type View,
+  named, sql, timestamptz, type Query, type Transaction, type TidegateClient, type View,
 } from "../src/index.js";
 import { batch, progress, Stage, subscribed } from "./support/memory.js";
 import { OWN } from "./support/script.js";
@@ -107,6 +107,28 @@ test("a mutator that fails, or one too many, changes nothing", async () => {
   assert.equal(client.pendingMutations, 0);
   client.mutate.removeIssue({ id: 999 });
   assert.throws(() => client.mutate.removeIssue({ id: 999 }), { code: "queue_full" });
+});
+
+test("SQL and named queries are partial while a mutation is pending, which may concern them", async () => {
+  await server.put("/v1/queries/with_comments", {
+    query: { table: "issues", where: { op: "and", args: [{ op: "=", args: [{ col: "project" }, { param: "p" }] }, { exists: { query: { table: "comments" }, on: [["id", "issue_id"]] } }] } },
+    args: { p: "int8" },
+  });
+  const counted = sql<{ n: number }>`select count(*) as n from comments where issue_id = ${103}`;
+  const commented = named<{ id: number }, { p: number }>("with_comments")({ p: 103 });
+  const { client, views: [view, count, withComments] } = await looking<any>([from(issues).where("project", 103), counted, commented]);
+  const statuses = () => [view!, count!, withComments!].map(({ status }) => status);
+  await client.mutate.addIssue({ id: 103, project: 103, title: "a" }).confirmed;
+  assert.deepEqual(statuses(), ["complete", "complete", "complete"]);
+  const updates: string[] = [];
+  count!.subscribe(({ rows, status }) => updates.push(`${rows[0].n} ${status}`));
+  const { confirmed } = client.mutate.comment({ id: 103, issue_id: 103, body: "x" });
+  assert.deepEqual(statuses(), ["complete", "partial", "partial"], "no comment shows in the first");
+  assert.deepEqual([count!.rows[0].n, withComments!.rows.length], [0, 0]);
+  await confirmed;
+  assert.deepEqual([count!.rows[0].n, withComments!.rows.length, statuses()], [1, 1, ["complete", "complete", "complete"]]);
+  assert.ok(updates.includes("0 partial") && !updates.includes("0 complete"), updates.join());
+  assert.equal(updates.at(-1), "1 complete");
 });
 
 test("mutations wait for the connection, in order", async () => {

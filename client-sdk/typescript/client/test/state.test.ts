@@ -63,6 +63,17 @@ test("a change in columns that are not shown is no change", () => {
   assert.equal(changes(script.progress(11)), undefined);
 });
 
+test("keys that are equal are one, however they are written", () => {
+  const layout: Layout = {
+    ...ISSUES,
+    tables: [{ ...ISSUES.tables[0]!, columns: [{ name: "id", type: "numeric" }, ...ISSUES.tables[0]!.columns.slice(1)] }],
+  };
+  const { script, sub } = live([["+", 0, 1, ["1", "a", null]], ["+", 0, 1, ["2", "b", null]]], layout);
+  script.batch(sub, 1, 1, 11, [["~", 0, 1, ["1.00", "a", null]], ["-", 0, ["2.0"]]]);
+  script.progress(11);
+  assert.deepEqual(script.shown(sub), [{ id: "1.00", title: "a" }]);
+});
+
 test("a new epoch replaces the result when its snapshot is released, and names what differs", () => {
   const { script, sub } = live([add(1, "a"), add(2, "b")]);
   script.subscribed(sub, 2);

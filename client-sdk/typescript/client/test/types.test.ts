@@ -7,6 +7,8 @@ import {
   and, bool, count, eq, exists, from, gt, int8, isIn, isNull, json, like, max, named, not, numeric, param, sql, sum, table, text,
   timestamptz, type Mutate, type NewRow, type RowsOf,
 } from "../src/index.js";
+import { HeldRows } from "../src/optimistic/held.js";
+import { PendingRows } from "../src/optimistic/pending.js";
 import { Transaction } from "../src/optimistic/transaction.js";
 
 type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
@@ -134,7 +136,7 @@ test("mutations are typed", () => {
   holds<Equal<NewRow<typeof comments>["id"], number | bigint>>();
   const defaulted = table("t", { id: int8(), n: int8().default(5), t: text<"a" | "b">().default("a") }, { key: ["id"] });
   holds<Equal<NewRow<typeof defaulted>, { readonly id: number | bigint } & { readonly n?: number | bigint; readonly t?: "a" | "b" }>>();
-  const tx = new Transaction(() => undefined);
+  const tx = new Transaction(new PendingRows(new HeldRows([])));
   tx.insert(defaulted, { id: 1, t: "b" });
   assert.deepEqual(tx.ops, [{ insert: "t", row: { id: 1, n: 5, t: "b" } }]);
   // @ts-expect-error: the wrong type

@@ -24,7 +24,7 @@ test("values stand in PostgreSQL's order", () => {
   ascending("int8", [-9223372036854775808n, -1, 0, 9007199254740991, 9007199254740993n]);
   ascending("float8", [-Infinity, -1.5, 0, 1e300, Infinity, NaN]);
   ascending("text", ["", "A", "a", "aa", "b", "é", "\uD7FF", "\uE000", "\uFFFD", "\u{1F6EB}", "\u{1F6EB}a", "\u{1F6EC}"]);
-  ascending("bytea", ["", "AA==", "AAA=", "/w=="]);
+  ascending("bytea", ["", "AA==", "AAA=", "AP8=", "AQ==", "aQ==", "0Q==", "+/8A", "/w=="]);
   ascending("timestamptz", ["0000-01-01T00:00:00Z", "2013-02-04T05:00:00Z", "2013-02-04T05:00:00.45Z", "2013-02-04T05:00:00.5Z", "2013-02-04T05:00:01Z"]);
   ascending("numeric", ["-Infinity", "-1.5", "-1", "0", "0.1", "2", "10", "12345678901234567890.1", "12345678901234567890.2", "1e30", "Infinity", "NaN"]);
   ascending("json", [[], null, "", "a", "b", -1, 2, 10, false, true, [1], [2], [1, 1], {}, { b: 1 }, { aa: 1 }, { a: 1, b: 1 }]);
@@ -71,8 +71,8 @@ test("no digit is lost in JSON", () => {
 test("frames that cannot be decoded are refused", () => {
   for (const frame of ["{", "1", "null", new Uint8Array(1)]) assert.throws(() => decode(frame, "json"), String(frame));
   for (const frame of ["{}", Uint8Array.of(0x81), Uint8Array.of(0x01)]) assert.throws(() => decode(frame, "msgpack"));
-  assert.throws(() => readCell("x", "int8", "msgpack"));
-  assert.throws(() => readCell("a\0b", "text", "json"));
+  assert.equal(readCell("x", "int8", "msgpack"), undefined);
+  assert.equal(readCell("a\0b", "text", "json"), undefined);
 });
 
 function anything(r: Random, depth: number): unknown {

@@ -29,7 +29,7 @@ const received = (frame: Frame, codec: Codec): ServerMessage[] =>
 for (const file of ["session.json", "aggregates.json"]) {
   for (const codec of ["json", "msgpack"] as const) {
     test(`${file} in ${codec} shows what it says`, () => {
-      const state = new State({ waitingOpsMax: 1000, pushes: true });
+      const state = new State({ waitingOpsMax: 1000 });
       state.connect(codec, undefined);
       const { subscription } = state.subscribe({ sql: "select" }, () => false);
       let shows = 0;

@@ -1,7 +1,9 @@
 //! `tidegate demo`: a live departure board from recorded flights.
 //!
-//! [`recording`] holds the week, [`playback`] commits it at the pace of a clock that runs faster than ours.
+//! [`recording`] holds the week, [`playback`] commits it at the pace of a clock that runs faster than ours, [`notes`] is
+//! what visitors write beside it.
 
+pub mod notes;
 pub mod playback;
 pub mod recording;
 
@@ -25,7 +27,7 @@ use tokio_util::sync::CancellationToken;
 /// Serves the board at / and the console at /console, and prints one line with the address when both are ready. It
 /// starts on Monday at noon, when all three airports are busy; what was recorded before is loaded at once. On Sunday
 /// at nine in the evening it goes back to Monday noon, in one commit, and so on without end. With --data-dir, a restart
-/// continues where the last run stopped.
+/// continues where the last run stopped. Visitors can write notes on flights, which go with them.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  tidegate demo                 ten minutes of flights a second\n  tidegate demo --speed 60      a minute a second\n  tidegate demo --addr 127.0.0.1:0 --data-dir ./demo-data"
@@ -83,10 +85,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         let _ = writeln!(stdout, "http://{}", server.addr).and_then(|()| stdout.flush());
         drop(stdout);
         let stop = CancellationToken::new();
-        let playing = tokio::spawn(playback.run(stop.clone()));
+        let playing = tokio::spawn(playback.run(Arc::clone(&server.shared.hub), stop.clone()));
+        let tending = tokio::spawn(notes::tend(server.replica().clone(), stop.clone()));
         stop_signals.received().await;
         stop.cancel();
-        let played = playing.await;
+        let (played, _) = tokio::join!(playing, tending);
         server.shutdown().await;
         played.map_err(|_| Failure::Failed("the replay has failed; see the log above".to_owned()))
     })

@@ -11,8 +11,8 @@
 //! A visitor may write to the demo's tables. Should that stand in a recorded commit's way, the round is given up and
 //! the next one begins.
 
-use super::recording::Recording;
-use crate::server::PrepareError;
+use super::{notes, recording::Recording};
+use crate::{hub::Hub, server::PrepareError};
 use std::{sync::Arc, time::Duration};
 use tidegate_replica::{
     handle::{CommitOutcome, CommitRefusalKind, Replica},
@@ -52,7 +52,7 @@ pub struct Playback {
 }
 
 impl Playback {
-    /// Finds where the last run stopped, and in a new store loads everything up to the opening.
+    /// Creates the tables, finds where the last run stopped, and in a new store loads everything up to the opening.
     ///
     /// # Errors
     /// When the store holds something else, or cannot be written.
@@ -61,7 +61,8 @@ impl Playback {
             CommitRefusalKind::NotReady => OpenError::Unwritable(refusal.message),
             _ => OpenError::OtherData(refusal.message),
         };
-        replica.create_tables(recording.tables.clone()).await.map_err(refused)?;
+        let tables = recording.tables.iter().cloned().chain([notes::table()]);
+        replica.create_tables(tables.collect()).await.map_err(refused)?;
         let mut playback = Self { replica, recording, speed, round: 0, applied: 0 };
         while playback.replica.idempotency(&key_of(playback.round + 1)).is_some() {
             playback.round += 1;
@@ -82,8 +83,8 @@ impl Playback {
         Ok(playback)
     }
 
-    /// Plays until it is stopped; a commit under way is finished.
-    pub async fn run(mut self, stop: CancellationToken) {
+    /// Plays until it is stopped; a commit under way is finished. The hub is told when each commit began.
+    pub async fn run(mut self, hub: Arc<Hub>, stop: CancellationToken) {
         tracing::info!("replaying 4 to 10 February 2013 at {} times real time; Ctrl-C stops", self.speed);
         let mut clock = self.clock();
         loop {
@@ -105,6 +106,7 @@ impl Playback {
             }
             let is_rewind = self.is_rewind(self.applied);
             let outcome = self.commit_until(if is_rewind { self.applied + 1 } else { end }).await;
+            hub.arrivals.note(outcome.cv, outcome.applied, now.into_std());
             match outcome.refused {
                 Some(refusal) if refusal.kind == CommitRefusalKind::NotReady => {
                     tracing::warn!("{refusal}; trying again in {} s", PAUSE.as_secs());

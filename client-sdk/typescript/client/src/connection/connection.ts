@@ -8,7 +8,7 @@ import type { ClientMessage, ErrorBody, ServerMessage } from "../wire/messages.j
 import type { Codec } from "../wire/value.js";
 import type { Backoff } from "./backoff.js";
 import type { Connect, Transport } from "./transport.js";
-import type { Wakeups } from "./wakeups.js";
+import { browserWakeups, type Wakeups } from "./wakeups.js";
 
 /** A connection that was welcome for so long counts as having worked, so that the next wait is a first one. */
 const STABLE_MS = 5_000;
@@ -30,11 +30,12 @@ export interface ConnectionOptions {
   readonly codec: Codec;
   readonly connect: Connect;
   readonly token: (() => string | undefined | Promise<string | undefined>) | undefined;
-  readonly connectTimeoutMs: number;
-  readonly pingMs: number;
-  readonly silenceMsMax: number;
   readonly backoff: Backoff;
-  readonly wakeups: Wakeups;
+  // See `ClientOptions`.
+  readonly connectTimeoutMs?: number;
+  readonly pingMs?: number;
+  readonly silenceMsMax?: number;
+  readonly wakeups?: Wakeups;
 }
 
 /** What is told of connections. */
@@ -53,6 +54,9 @@ export interface ConnectionEvents {
 export class Connection {
   readonly #options: ConnectionOptions;
   readonly #events: ConnectionEvents;
+  readonly #connectTimeoutMs: number;
+  readonly #pingMs: number;
+  readonly #silenceMsMax: number;
   readonly #unwake: () => void;
   readonly #watch: ReturnType<typeof setInterval>;
   /** Tells attempts apart: what an earlier one still says is passed over. */
@@ -71,16 +75,15 @@ export class Connection {
   constructor(options: ConnectionOptions, events: ConnectionEvents) {
     this.#options = options;
     this.#events = events;
-    this.#unwake = options.wakeups(() => this.wake());
-    const every = Math.min(TICK_MS, options.pingMs, options.silenceMsMax / 2, options.connectTimeoutMs);
+    this.#connectTimeoutMs = options.connectTimeoutMs ?? 10_000;
+    this.#pingMs = options.pingMs ?? 35_000;
+    this.#silenceMsMax = options.silenceMsMax ?? 60_000;
+    this.#unwake = (options.wakeups ?? browserWakeups)(() => this.wake());
+    const every = Math.min(TICK_MS, this.#pingMs, this.#silenceMsMax / 2, this.#connectTimeoutMs);
     this.#watch = setInterval(() => this.#tick(), every);
     // A process that has nothing else to do may end.
     (this.#watch as { unref?: () => void }).unref?.();
     this.#dial();
-  }
-
-  get status(): ConnectionStatus {
-    return this.#status;
   }
 
   /** Sends a message on the open connection. */
@@ -183,7 +186,7 @@ export class Connection {
     try {
       messages = decode(frame, this.#options.codec);
     } catch (error) {
-      this.lose({ code: "bad_message", message: `a frame that cannot be decoded: ${(error as Error).message}` });
+      this.lose({ code: "bad_message", message: `a bad frame: ${(error as Error).message}` });
       return;
     }
     for (const message of messages) if (present()) this.#events.received(message);
@@ -192,16 +195,15 @@ export class Connection {
   #tick(): void {
     if (this.#retry !== undefined) return;
     const now = Date.now();
-    const { connectTimeoutMs, silenceMsMax, pingMs } = this.#options;
     if (this.#welcomeAt === undefined) {
-      if (now - this.#startedAt >= connectTimeoutMs) this.#failed("no answer in time");
+      if (now - this.#startedAt >= this.#connectTimeoutMs) this.#failed("no answer in time");
       return;
     }
-    if (now - this.#heardAt >= silenceMsMax || now >= this.#proofBy) {
-      this.#failed("the server has fallen silent");
+    if (now - this.#heardAt >= this.#silenceMsMax || now >= this.#proofBy) {
+      this.#failed("the server is silent");
       return;
     }
-    if (now - this.#heardAt >= pingMs && now - this.#pingedAt >= pingMs) this.#ping();
+    if (now - this.#heardAt >= this.#pingMs && now - this.#pingedAt >= this.#pingMs) this.#ping();
     this.#events.tick(now - this.#welcomeAt);
   }
 

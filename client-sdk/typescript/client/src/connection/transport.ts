@@ -41,7 +41,7 @@ export type WebSocketClass = new (url: string, protocols: string) => {
  */
 export function webSocket(given?: unknown): Connect {
   const Socket = (given ?? (globalThis as { WebSocket?: unknown }).WebSocket) as WebSocketClass | undefined;
-  if (!Socket) throw new TypeError("no WebSocket here: pass that of the package ws as the option `WebSocket`");
+  if (!Socket) throw new TypeError("no WebSocket here: give that of the package ws as `WebSocket`");
   return (url, codec, events) => {
     const socket = new Socket(url, subprotocol(codec));
     socket.binaryType = "arraybuffer";
@@ -49,7 +49,7 @@ export function webSocket(given?: unknown): Connect {
     socket.onmessage = ({ data }: { data: unknown }) => events.received(data);
     socket.onerror = () => {}; // a close always follows
     socket.onclose = ({ code, reason }: { code: number; reason: string }) =>
-      events.closed(reason || `the connection was closed (${code})`);
+      events.closed(reason || `the connection has ended (${code})`);
     return {
       send: (frame) => socket.send(frame),
       close: () => {

@@ -1,7 +1,7 @@
 // Answers a new query at once from rows that are held for others, until the server's result comes.
 
 import type { LocalQuery, QueryAst } from "../query/ast.js";
-import { shapeOf, type ShowsBigint } from "../state/shape.js";
+import { shapeOf, type Shape, type ShowsBigint } from "../state/shape.js";
 import { ResultTree, type Overlay } from "../state/tree.js";
 import type { MapKey } from "../wire/compare.js";
 import type { Layout, OrderTerm, PlaceLayout, TableLayout } from "../wire/messages.js";
@@ -13,10 +13,9 @@ import { layOver, localPlaces, passes } from "./places.js";
 /** The result as far as held rows tell; undefined when they tell nothing, or the query computes values. */
 export function answer(local: LocalQuery, args: Scope["args"], showsBigint: ShowsBigint, held: HeldRows): ResultTree | undefined {
   const places = localPlaces(local.ast);
-  const layout = layoutOf(local);
-  if (!layout || places.some(({ aggregated }) => aggregated)) return undefined;
-  const shape = shapeOf(layout, showsBigint);
-  const overlay: Overlay = layout.tables.map(() => new Map());
+  const shape = shapeHere(local, showsBigint);
+  if (!shape || places.some(({ aggregated }) => aggregated)) return undefined;
+  const overlay: Overlay = shape.layout.tables.map(() => new Map());
   const parents = places.map(() => new Set<MapKey>());
   places.forEach((place, at) => {
     const placeShape = shape.places[at]!;
@@ -41,8 +40,17 @@ export function answer(local: LocalQuery, args: Scope["args"], showsBigint: Show
   return tree;
 }
 
-/** The layout that a query has; undefined when a table's schema is not known or it names no column of it. */
-function layoutOf(local: LocalQuery): Layout | undefined {
+/** The shape of a query's result; undefined when it names a table or column that the schema does not have. */
+function shapeHere(local: LocalQuery, showsBigint: ShowsBigint): Shape | undefined {
+  try {
+    return shapeOf(layoutOf(local), showsBigint);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The layout that a query has; what is not there has the index -1. */
+function layoutOf(local: LocalQuery): Layout {
   const tables: TableLayout[] = [];
   const places: PlaceLayout[] = [];
   const tableOf = (name: string): number => {
@@ -53,17 +61,16 @@ function layoutOf(local: LocalQuery): Layout | undefined {
     const columns = names.map((column) => ({ name: column, type: schema.columns[column]!.type }));
     return tables.push({ name, columns, key: schema.key.map((column) => names.indexOf(column)) }) - 1;
   };
-  const add = (ast: QueryAst, parent: number | null, as: string | null, on: readonly (readonly [string, string])[], one: boolean): boolean => {
+  const add = (ast: QueryAst, parent: number | null, as: string | null, on: readonly (readonly [string, string])[], one: boolean): void => {
     const table = tableOf(ast.table);
-    if (table < 0) return false;
     const column = (index: number, name: string): number => tables[index]!.columns.findIndex((other) => other.name === name);
     const order = (ast.order_by ?? []).map(([name, direction = "asc", nulls = direction === "asc" ? "nulls last" : "nulls first"]): OrderTerm =>
       [column(table, name), direction, nulls]);
-    const shown = ast.select?.map((name) => column(table, name)) ?? tables[table]!.columns.map((_, index) => index);
-    const pairs = parent === null ? [] : on.map(([p, c]) => [column(places[parent]!.table, p), column(table, c)] as const);
-    if ([...order.map(([index]) => index), ...shown, ...pairs.flat()].includes(-1)) return false;
-    const at = places.push({ parent, as, table, columns: shown, on: pairs, order, one }) - 1;
-    return (ast.related ?? []).every((child) => add(child.query, at, child.as, child.on, child.one ?? false));
+    const columns = ast.select?.map((name) => column(table, name)) ?? tables[table]!.columns.map((_, index) => index);
+    const pairs = on.map(([p, c]) => [column(places[parent!]!.table, p), column(table, c)] as const);
+    const at = places.push({ parent, as, table, columns, on: pairs, order, one }) - 1;
+    for (const child of ast.related ?? []) add(child.query, at, child.as, child.on, child.one ?? false);
   };
-  return add(local.ast, null, null, [], false) ? { tables, places } : undefined;
+  add(local.ast, null, null, [], false);
+  return { tables, places };
 }

@@ -2,7 +2,7 @@
 
 import { comparatorOf, comparatorOfTypes } from "../wire/compare.js";
 import { int8Of, type ColumnType, type Value } from "../wire/value.js";
-import type { Expression } from "../query/ast.js";
+import type { Expression, QueryAst } from "../query/ast.js";
 
 /** What cannot be known here. */
 export const UNKNOWN = Symbol("unknown");
@@ -57,13 +57,18 @@ export function condition(expression: Expression, scope: Scope): boolean | null 
   return typeof value === "boolean" || value === null ? value : UNKNOWN;
 }
 
-/** The columns that an expression speaks of; with `exists`, those that tie it to the row. */
-export function columnsOf(expression: Expression | undefined, found: Set<string> = new Set()): Set<string> {
-  if (typeof expression !== "object" || expression === null || Array.isArray(expression)) return found;
-  if ("col" in expression) found.add(expression.col as string);
-  if ("op" in expression) for (const arg of expression.args as Expression[]) columnsOf(arg, found);
-  if ("exists" in expression) for (const [own] of (expression.exists as { on: [string, string][] }).on) found.add(own);
-  return found;
+/** What is looked at of an expression's nodes. */
+interface Node {
+  readonly col?: string;
+  readonly exists?: { readonly query: QueryAst; readonly on: readonly (readonly [string, string])[] };
+  readonly args?: readonly Expression[];
+}
+
+/** An expression and all that it consists of, but not the queries in it. */
+export function* nodesOf(expression: Expression | undefined): Iterable<Node> {
+  if (typeof expression !== "object" || expression === null) return;
+  yield expression as Node;
+  for (const arg of (expression as Node).args ?? []) yield* nodesOf(arg);
 }
 
 const COMPARISONS: Record<string, (sign: number) => boolean> = {

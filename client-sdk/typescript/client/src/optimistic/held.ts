@@ -1,9 +1,8 @@
 // The rows of a client's results, by table: what is known of each row, whichever results it stands in.
 
-import type { Entry } from "../state/group.js";
 import type { Subscription } from "../state/subscription.js";
 import type { ResultTree } from "../state/tree.js";
-import { mapKey, type MapKey } from "../wire/compare.js";
+import { mapKey, oneForm, type MapKey } from "../wire/compare.js";
 import type { ColumnLayout, TableLayout } from "../wire/messages.js";
 import type { Value } from "../wire/value.js";
 import { canonical, UNKNOWN } from "./evaluate.js";
@@ -16,22 +15,17 @@ export class HeldRows {
   readonly #subscriptions: readonly Subscription[];
   /** Tables whose rows were gathered already. */
   readonly #gathered = new Map<string, Map<MapKey, KnownRow>>();
-  readonly #entry: (tree: ResultTree, table: number, key: MapKey) => Entry | undefined;
 
-  /** `pending` says whether rows are meant as pending mutations make them, or as they were released. */
-  constructor(subscriptions: Iterable<Subscription>, pending: boolean) {
+  constructor(subscriptions: readonly Subscription[]) {
     // Others show computed rows, whose tables have names of their own.
-    this.#subscriptions = [...subscriptions].filter(({ local }) => local && !local.ast.group_by);
-    this.#entry = pending
-      ? (tree, table, key) => tree.entry(table, key)
-      : (tree, table, key) => tree.released(table, key);
+    this.#subscriptions = subscriptions.filter(({ local }) => local && !local.ast.group_by);
   }
 
-  /** What is known of a row; undefined when it is not held. */
+  /** What is known of a row, as it was released; undefined when it is not held. */
   row(table: string, key: MapKey): KnownRow | undefined {
     let known: KnownRow | undefined;
     for (const { tree, layout, index } of this.#tables(table)) {
-      const entry = this.#entry(tree, index, key);
+      const entry = tree.released(index, key);
       if (!entry) continue;
       known ??= new Map();
       layout.columns.forEach(({ name }, column) => known!.set(name, entry.row[column]!));
@@ -69,7 +63,7 @@ export function keyOfCells(cells: object, key: readonly ColumnLayout[]): MapKey 
   for (const { name, type } of key) {
     const value = canonical((cells as Record<string, unknown>)[name], type);
     if (value === UNKNOWN || value === null) return undefined;
-    values.push(value);
+    values.push(oneForm(value, type));
   }
   return mapKey(values);
 }

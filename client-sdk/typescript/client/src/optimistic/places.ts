@@ -6,7 +6,7 @@ import type { PlaceShape, Shape } from "../state/shape.js";
 import type { Overlay, ResultTree, RootChanges } from "../state/tree.js";
 import { comparatorOf, type MapKey } from "../wire/compare.js";
 import type { Value } from "../wire/value.js";
-import { canonical, columnsOf, condition, UNKNOWN, type Known, type Scope } from "./evaluate.js";
+import { canonical, condition, nodesOf, UNKNOWN, type Known, type Scope } from "./evaluate.js";
 
 /** The query at a place, with what it depends on. */
 export interface LocalPlace {
@@ -19,8 +19,11 @@ export interface LocalPlace {
 
 /** A query's places in preorder, as the server's layout has them. */
 export function localPlaces(ast: QueryAst, aggregated = ast.group_by !== undefined): LocalPlace[] {
-  const decides = columnsOf(ast.where);
-  for (const column of Object.keys(startValues(ast.start))) decides.add(column);
+  const decides = new Set(Object.keys(startValues(ast.start)));
+  for (const { col, exists } of nodesOf(ast.where)) {
+    if (col !== undefined) decides.add(col);
+    for (const [own] of exists?.on ?? []) decides.add(own);
+  }
   const below = (ast.related ?? []).flatMap(({ query, aggregate }) => localPlaces(query, aggregate !== undefined));
   return [{ ast, aggregated, decides }, ...below];
 }
@@ -28,15 +31,11 @@ export function localPlaces(ast: QueryAst, aggregated = ast.group_by !== undefin
 /** Tables whose rows decide, without standing anywhere, what a query shows. */
 export function hiddenTables(ast: QueryAst, aggregated = ast.group_by !== undefined): Set<string> {
   const found = new Set<string>(aggregated ? [ast.table] : []);
-  const search = (expression: unknown): void => {
-    if (typeof expression !== "object" || expression === null) return;
-    const { exists, args } = expression as { exists?: { query: QueryAst }; args?: unknown[] };
-    args?.forEach(search);
-    if (!exists) return;
+  for (const { exists } of nodesOf(ast.where)) {
+    if (!exists) continue;
     found.add(exists.query.table);
     for (const table of hiddenTables(exists.query)) found.add(table);
-  };
-  search(ast.where);
+  }
   for (const { query, aggregate } of ast.related ?? []) {
     for (const table of hiddenTables(query, aggregate !== undefined)) found.add(table);
   }

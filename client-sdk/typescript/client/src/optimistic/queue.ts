@@ -4,19 +4,22 @@ import { TidegateError } from "../error.js";
 import { uniqueName } from "../name.js";
 import type { Effect } from "../state/effect.js";
 import type { Mutation } from "../state/mutations.js";
+import { sameValue } from "../state/shape.js";
 import type { State } from "../state/state.js";
 import type { Storage } from "../storage/storage.js";
 import type { ClientMessage, ErrorBody } from "../wire/messages.js";
 import type { Poster } from "./poster.js";
-import { Transaction, type Lookup, type MutationHandle, type Mutators } from "./transaction.js";
+import { HeldRows } from "./held.js";
+import { PendingRows } from "./pending.js";
+import { Transaction, type MutationHandle, type Mutators } from "./transaction.js";
 
 /** What a queue works with. */
 export interface QueueOptions {
   readonly state: State;
   readonly mutators: Mutators;
-  readonly lookup: Lookup;
   readonly mutationsMax: number;
   readonly storage: Storage | undefined;
+  /** Brings mutations to the application's own backend; without one they are pushed over the socket. */
   readonly poster: Poster | undefined;
   /** Sends a message on the present connection. */
   readonly send: (message: ClientMessage) => void;
@@ -26,19 +29,23 @@ export interface QueueOptions {
   readonly failed: (error: Error) => void;
 }
 
-interface Waiter {
-  readonly resolve: () => void;
-  readonly reject: (error: TidegateError) => void;
+/** A mutation of which this process is to tell how it ends. */
+interface Told {
+  readonly mutation: Mutation;
+  /** Who waits; nobody for one that an earlier process made. */
+  readonly resolve?: () => void;
+  readonly reject?: (error: TidegateError) => void;
+  /** Whether it was told that it cannot be run again. */
+  stuck?: true;
 }
 
 /** See the file's head. */
 export class MutationQueue {
   readonly #options: QueueOptions;
-  readonly #waiters = new Map<string, Waiter>();
-  /** Mutations that this process is to tell of: its own, and those that it found when it began. */
-  readonly #told = new Map<string, Mutation>();
-  readonly #process = uniqueName();
-  #made = 0;
+  /** By ticket: this process's own mutations, and those that it found when it began. */
+  readonly #told = new Map<string, Told>();
+  /** The rows as they are now, with what is pending. */
+  #rows: PendingRows | undefined;
 
   constructor(options: QueueOptions) {
     this.#options = options;
@@ -50,60 +57,92 @@ export class MutationQueue {
    * @throws {TidegateError} `queue_full`, when too many wait already; `no_mutator`, when there is none of that name.
    */
   mutate(name: string, args: unknown): MutationHandle {
-    const { state, mutators, lookup, mutationsMax, storage } = this.#options;
-    const mutator = Object.hasOwn(mutators, name) ? mutators[name] : undefined;
-    if (!mutator) throw new TidegateError("no_mutator", `there is no mutator ${name}`);
+    const { state, mutationsMax, storage } = this.#options;
+    const mutator = this.#mutator(name);
     if (state.mutations.length >= mutationsMax) {
-      throw new TidegateError("queue_full", `${mutationsMax} mutations wait for their confirmation already; try again later`);
+      throw new TidegateError("queue_full", `${mutationsMax} mutations wait already; try again later`);
     }
-    const tx = new Transaction(lookup);
+    const tx = new Transaction(this.#rows ?? this.rows());
     mutator(tx, args);
-    this.#made += 1;
-    const mutation: Mutation = { ticket: `${this.#process}-${this.#made}`, name, args, ops: tx.ops };
-    const confirmed = new Promise<void>((resolve, reject) => this.#waiters.set(mutation.ticket, { resolve, reject }));
+    const mutation: Mutation = { ticket: uniqueName(), name, args, ops: tx.ops };
+    const confirmed = new Promise<void>((resolve, reject) => this.#told.set(mutation.ticket, { mutation, resolve, reject }));
     // Nobody has to listen; `onRefused` tells of refusals too.
     confirmed.catch(() => {});
-    this.#told.set(mutation.ticket, mutation);
     storage?.addMutation(mutation).catch(this.#options.failed);
     this.#options.carryOut(state.mutate([mutation]));
     return { confirmed };
   }
 
+  /**
+   * What pending mutations do: each mutator runs anew over the rows as they are now. What one did when it was called
+   * stands where it cannot be run again: because there is none of that name, it throws, it asks for a row that is not
+   * known, or the rows may have its effect already.
+   */
+  rows(): PendingRows {
+    const { state: { mutations, subscriptions }, poster } = this.#options;
+    const rows = (this.#rows = new PendingRows(new HeldRows(subscriptions)));
+    for (const mutation of mutations.pending) {
+      const { ops } = (mutations.ahead(mutation) && this.#again(mutation, rows)) || mutation;
+      for (const op of ops) rows.ops.push(op);
+      // The server was or will be sent what it did when it was called.
+      if (!poster && !sameValue(ops, mutation.ops)) rows.doubtful.push(ops, mutation.ops);
+    }
+    return rows;
+  }
+
+  #again({ ticket, name, args }: Mutation, rows: PendingRows): Transaction | undefined {
+    try {
+      const tx = new Transaction(rows);
+      this.#mutator(name)(tx, args);
+      return tx.knew ? tx : undefined;
+    } catch (error) {
+      const own = this.#told.get(ticket);
+      if (own && !own.stuck) {
+        own.stuck = true;
+        const told = error instanceof TidegateError ? error : new TidegateError("mutator", `${name} cannot run again: ${error}`);
+        queueMicrotask(() => this.#options.failed(told));
+      }
+      return undefined;
+    }
+  }
+
+  #mutator(name: string): Mutators[string] {
+    const { mutators } = this.#options;
+    if (Object.hasOwn(mutators, name)) return mutators[name]!;
+    throw new TidegateError("no_mutator", `there is no mutator ${name}`);
+  }
+
   /** Mutations that were found in a storage. */
   found(mutations: readonly Mutation[]): void {
-    for (const mutation of mutations) this.#told.set(mutation.ticket, mutation);
+    for (const mutation of mutations) this.#told.set(mutation.ticket, { mutation });
   }
 
   /** Notes the ids of mutations, then sends them. */
-  async write({ mutations, pushes }: Effect & { kind: "write" }): Promise<void> {
+  async write({ mutations }: Effect & { kind: "write" }): Promise<void> {
     const { storage, send, poster, state } = this.#options;
     try {
       if (storage) await storage.number(mutations.map(({ ticket, id }) => [ticket, id]));
     } catch (error) {
       this.#options.failed(error as Error);
     }
-    if (pushes) {
-      send({ push: { mutations: mutations.map(({ id, ops }) => ({ id, ops })), json_cells: true } });
-    } else {
-      poster?.add(mutations.map(({ id, name, args }) => ({ clientId: state.clientId!, id, name, args })));
-    }
+    if (poster) poster.add(mutations.map(({ id, name, args }) => ({ clientId: state.clientId!, id, name, args })));
+    else send({ push: { mutations: mutations.map(({ id, ops }) => ({ id, ops })), json_cells: true } });
   }
 
   /** A mutation is in the released state. */
   confirmed(ticket: string): void {
+    this.#told.get(ticket)?.resolve?.();
     this.#told.delete(ticket);
-    this.#waiters.get(ticket)?.resolve();
-    this.#waiters.delete(ticket);
   }
 
   /** A mutation was refused. */
   refused(ticket: string, error: ErrorBody): void {
-    const mutation = this.#told.get(ticket);
+    const told = this.#told.get(ticket);
+    if (!told) return;
     this.#told.delete(ticket);
-    const told = TidegateError.of(error);
-    this.#waiters.get(ticket)?.reject(told);
-    this.#waiters.delete(ticket);
-    if (mutation) this.#options.refused(told, mutation);
+    const reason = TidegateError.of(error);
+    told.reject?.(reason);
+    this.#options.refused(reason, told.mutation);
   }
 
   /** A mutation has left the queue. */
@@ -118,9 +157,9 @@ export class MutationQueue {
   /** Ends it: whoever waits is told. */
   close(): void {
     this.#options.poster?.close();
-    for (const { reject } of this.#waiters.values()) {
-      reject(new TidegateError("closed", "the client was closed before the mutation was confirmed"));
+    for (const { reject } of this.#told.values()) {
+      reject?.(new TidegateError("closed", "the client is closed"));
     }
-    this.#waiters.clear();
+    this.#told.clear();
   }
 }

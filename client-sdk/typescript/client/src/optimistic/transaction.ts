@@ -1,47 +1,54 @@
-// What a mutator is given: it reads rows that are held and says what to do to rows.
+// What a mutator is given: it reads rows that are known and says what to do to rows.
 
 import type { RowOp } from "../wire/messages.js";
 import type { KeyOf, NewRow, NewValues, RowOf, Table } from "../query/schema.js";
-
-/** Looks a row up among those that are held, pending mutations included; undefined when it is not. */
-export type Lookup = (table: Table, key: object) => object | undefined;
+import type { PendingRows } from "./pending.js";
 
 /** See the file's head. */
 export class Transaction {
-  readonly #ops: RowOp[] = [];
-
-  /** Called by the client. */
-  constructor(readonly lookup: Lookup) {}
-
+  readonly #rows: PendingRows;
   /** What was done so far. */
-  get ops(): readonly RowOp[] {
-    return this.#ops;
+  readonly ops: RowOp[] = [];
+  /** Whether every row that was asked for is known. */
+  knew = true;
+
+  /** Called by the client: `rows` are those before, with what earlier mutations do. */
+  constructor(rows: PendingRows) {
+    this.#rows = rows;
   }
 
-  /** A row as it stands before this mutation, when a view holds all its columns; else undefined. */
+  /**
+   * A row as it stands now, with earlier mutations and what this one did so far; undefined when it is deleted, or when no
+   * view holds all its columns.
+   */
   get<T extends Table>(table: T, key: KeyOf<T>): RowOf<T> | undefined {
-    return this.lookup(table, key) as RowOf<T> | undefined;
+    const row = this.#rows.row(table, key, this.ops);
+    this.knew &&= row !== undefined;
+    return (row ?? undefined) as RowOf<T> | undefined;
   }
 
   /** Adds a row; columns that are left out hold the default that the schema says. */
   insert<T extends Table>(table: T, row: NewRow<T>): void {
     const defaults = Object.entries(table.columns).map(([name, { defaultValue }]) => [name, defaultValue]);
     const whole = Object.fromEntries([...defaults, ...Object.entries(row)].filter(([, value]) => value !== undefined));
-    this.#ops.push({ insert: table.name, row: whole });
+    this.ops.push({ insert: table.name, row: whole });
   }
 
   /** Changes columns of a row. */
   update<T extends Table>(table: T, key: KeyOf<T>, set: NewValues<T>): void {
-    this.#ops.push({ update: table.name, key, set });
+    this.ops.push({ update: table.name, key, set });
   }
 
   /** Takes a row away. */
   delete<T extends Table>(table: T, key: KeyOf<T>): void {
-    this.#ops.push({ delete: table.name, key });
+    this.ops.push({ delete: table.name, key });
   }
 }
 
-/** Named mutations: each says what its arguments do to rows. */
+/**
+ * Named mutations: each says what its arguments do to rows. A mutator runs when it is called and again over each newer
+ * state, so it must do the same whenever rows and arguments are the same: times and new keys belong to the arguments.
+ */
 export type Mutators = { readonly [name: string]: (tx: Transaction, args: any) => void };
 
 /** A mutation under way. */

@@ -1,10 +1,10 @@
 // Batches with their cells read by the layout, and their fold into one net change for each row.
 
-import { mapKey, type MapKey } from "../wire/compare.js";
+import type { MapKey } from "../wire/compare.js";
 import type { Op } from "../wire/messages.js";
-import { readCell, type Codec } from "../wire/value.js";
+import { readCell, type Codec, type Value } from "../wire/value.js";
 import type { Entry } from "./group.js";
-import type { Row, Shape } from "./shape.js";
+import { rowKey, type Row, type Shape } from "./shape.js";
 import type { NetChange, ResultTree } from "./tree.js";
 import { malformed, Violation } from "./violation.js";
 
@@ -32,24 +32,26 @@ export function readOp(op: Op, shape: Shape, codec: Codec): RowStep {
   const layout = shape.layout.tables[table];
   if (!layout) throw malformed(`an operation on table ${table}`);
   const read = (cells: unknown, columns: readonly number[]): Row => {
-    if (!Array.isArray(cells) || cells.length !== columns.length) throw malformed(`wrong cells for a row of ${layout.name}`);
+    if (!Array.isArray(cells) || cells.length !== columns.length) throw malformed(`a row of ${layout.name} with wrong cells`);
     return columns.map((column, index) => {
       const { name, type } = layout.columns[column]!;
-      try {
-        return readCell(cells[index], type, codec);
-      } catch (error) {
-        throw malformed(`${layout.name}.${name}: ${(error as Error).message}`);
-      }
+      const value = readCell(cells[index], type, codec);
+      if (value === undefined) throw malformed(`a row of ${layout.name} with ${name} that is no ${type}`);
+      return value;
     });
   };
-  if (kind === "-") return { kind, table, key: mapKey(read(op[2], layout.key)), entry: undefined };
+  if (kind === "-") {
+    const row: Value[] = [];
+    read(op[2], layout.key).forEach((value, index) => (row[layout.key[index]!] = value));
+    return { kind, table, key: rowKey(row, layout), entry: undefined };
+  }
   if (kind !== "+" && kind !== "~") throw malformed(`an operation ${String(kind)}`);
   const places = op[2];
   if (!(places > 0 && places < 2 ** 32) || places & ~shape.allowed[table]!) {
     throw malformed(`a row of ${layout.name} at places ${places}`);
   }
   const row = read(op[3], layout.columns.map((_, column) => column));
-  const key = mapKey(layout.key.map((column) => row[column]!));
+  const key = rowKey(row, layout);
   return { kind, table, key, entry: { key, row, places } };
 }
 

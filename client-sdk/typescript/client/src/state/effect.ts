@@ -15,8 +15,8 @@ export type Effect =
   | Release
   /** A subscription ended; with `retry`, asking again may succeed. */
   | { readonly kind: "ended"; readonly sub: number; readonly error: ErrorBody; readonly retry: boolean }
-  /** Note the ids of these mutations durably, then send them: by `push`, or by the application's own request. */
-  | { readonly kind: "write"; readonly mutations: readonly (Mutation & { id: number })[]; readonly pushes: boolean }
+  /** Note the ids of these mutations durably, then send them. */
+  | { readonly kind: "write"; readonly mutations: readonly (Mutation & { id: number })[] }
   /** A mutation is in the released state. */
   | { readonly kind: "confirmed"; readonly ticket: string }
   /** A mutation was refused. */

@@ -17,7 +17,7 @@ export interface Mutation {
   /** The mutator and its arguments. */
   readonly name: string;
   readonly args: unknown;
-  /** What it does to rows. */
+  /** What it did to rows when it was called. */
   readonly ops: readonly RowOp[];
   /** Its id for the server, once it has one. */
   id?: number | undefined;
@@ -32,28 +32,28 @@ export class Mutations {
   #queue: Pending[] = [];
   /** The last id that was given, by this process or before it; undefined before the server's count was seen. */
   #lastId: number | undefined;
-  /** The last id that is in the released state. */
+  /** The last id that is in the released state, as far as is known. */
   #confirmed = 0;
+  /** Whether that is of what is released now, and not of before the connection was made or the page loaded. */
+  #current = false;
   /** Whether this connection has shown the server's count, so that mutations may be sent. */
   #ready = false;
-  #writes = true;
-
-  /** `pushes`: mutations travel as row operations over the socket, rather than by the application's own request. */
-  constructor(readonly pushes: boolean) {}
-
   /** Whether this process numbers and sends the queue. */
-  get writes(): boolean {
-    return this.#writes;
-  }
+  #writes = true;
 
   /** How many wait. */
   get length(): number {
     return this.#queue.length;
   }
 
-  /** The row operations of all that are not refused, in order. */
-  *pendingOps(): Iterable<RowOp> {
-    for (const pending of this.#queue) if (pending.answer !== "refused") yield* pending.ops;
+  /** All that are not refused and not in the released state, in order. */
+  get pending(): readonly Mutation[] {
+    return this.#queue.filter(({ answer, id = Infinity }) => answer !== "refused" && id > this.#confirmed);
+  }
+
+  /** Whether the released state is sure not to have a pending mutation. */
+  ahead({ id }: Mutation): boolean {
+    return id === undefined || this.#current;
   }
 
   /** Queues mutations that are not there yet, and sends them when the connection is ready. */
@@ -127,9 +127,10 @@ export class Mutations {
     this.#settle(effects);
   }
 
-  /** The released state has reached the server's count. */
-  released(count: number, effects: Effect[]): void {
-    this.#confirmed = count;
+  /** The server's count in the state that is released now; undefined when the connection has not shown it yet. */
+  released(count: number | undefined, effects: Effect[]): void {
+    this.#current = count !== undefined;
+    this.#confirmed = count ?? this.#confirmed;
     this.#settle(effects);
   }
 
@@ -156,7 +157,7 @@ export class Mutations {
     }
     for (let start = 0; start < due.length; start += MUTATIONS_PER_PUSH) {
       const mutations = due.slice(start, start + MUTATIONS_PER_PUSH).map((pending) => ({ ...pending, id: pending.id! }));
-      effects.push({ kind: "write", mutations, pushes: this.pushes });
+      effects.push({ kind: "write", mutations });
     }
   }
 }

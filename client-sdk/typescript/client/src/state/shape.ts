@@ -1,7 +1,7 @@
 // A layout made ready for building results: checked once, so that everything behind it can index without looking, and
 // with the comparators and keys that the result tree is kept by.
 
-import { comparatorOf, mapKey, tieOfTypes, type MapKey } from "../wire/compare.js";
+import { comparatorOf, mapKey, oneForm, tieOfTypes, type MapKey } from "../wire/compare.js";
 import type { Layout, OrderTerm, PlaceLayout, TableLayout } from "../wire/messages.js";
 import type { Value } from "../wire/value.js";
 import { malformed } from "./violation.js";
@@ -57,7 +57,8 @@ export interface Shape {
 export const ROOT_GROUP: MapKey = "";
 
 /** The key of a row among its table's. */
-export const rowKey = (row: Row, table: TableLayout): MapKey => mapKey(table.key.map((column) => row[column]!));
+export const rowKey = (row: Row, { key, columns }: TableLayout): MapKey =>
+  mapKey(key.map((column) => oneForm(row[column]!, columns[column]!.type)));
 
 /**
  * Checks a layout.
@@ -110,10 +111,12 @@ function placeShape(layout: Layout, place: PlaceLayout, index: number, showsBigi
   };
 }
 
-/** Whether two values are written alike. */
-export function sameValue(a: Value, b: Value): boolean {
+/** Whether two values, or things that consist of values, look alike; zeros differ by their sign. */
+export function sameValue(a: unknown, b: unknown): boolean {
   if (Object.is(a, b)) return true;
-  return typeof a === "object" && typeof b === "object" && a !== null && b !== null && JSON.stringify(a) === JSON.stringify(b);
+  if (typeof a !== "object" || typeof b !== "object" || a === null || b === null || Array.isArray(a) !== Array.isArray(b)) return false;
+  const members = Object.entries(a);
+  return members.length === Object.keys(b).length && members.every(([name, member]) => sameValue(member, (b as Shown)[name]));
 }
 
 function rowComparator(table: TableLayout, order: readonly OrderTerm[]): (a: Row, b: Row) => number {
@@ -188,19 +191,19 @@ function check({ tables, places }: Layout): void {
     if (!table) throw malformed(`${name} stands on table ${place.table}`);
     within(name, table, [...place.columns, ...place.order.map(([column]) => column), ...place.on.map(([, column]) => column)]);
     if (place.value && (place.parent === null || place.columns.length !== 1)) {
-      throw malformed(`${name} shows a value, but not one column's under a parent`);
+      throw malformed(`${name} shows no one column`);
     }
     if (place.parent === null ? index !== 0 : !(place.parent >= 0 && place.parent < index)) {
       throw malformed(`${name} is not in preorder`);
     }
     if (place.parent !== null) {
       within(name, tables[places[place.parent]!.table]!, place.on.map(([column]) => column));
-      if (place.on.length === 0) throw malformed(`${name} is tied to no column of its parent`);
+      if (place.on.length === 0) throw malformed(`${name} is tied to no parent`);
     }
   });
 }
 
 function within(what: string, table: TableLayout, columns: readonly number[]): void {
   const wrong = columns.find((column) => !(column >= 0 && column < table.columns.length));
-  if (wrong !== undefined) throw malformed(`${what} names column ${wrong} of table ${table.name}`);
+  if (wrong !== undefined) throw malformed(`${what} names column ${wrong} of ${table.name}`);
 }

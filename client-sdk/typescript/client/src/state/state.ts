@@ -21,18 +21,16 @@ const OWN = 0;
 /** The place of `last_mutation_id` in that row. */
 const COUNT = 1;
 /** Refusals of the moment: the connection is made anew. */
-const PASSING = new Set(["not_ready", "shutting_down", "slow_client"]);
+const PASSING = ["not_ready", "shutting_down", "slow_client"];
 /** Refusals after which asking again may succeed. */
-const RETRIED = new Set(["too_many_subscriptions", "internal"]);
+const RETRIED = ["too_many_subscriptions", "internal"];
 
 /** What a state machine is made with. */
 export interface StateOptions {
   /** Most operations that may wait for their release. */
   readonly waitingOpsMax: number;
-  /** Whether mutations travel over the socket, rather than by the application's own request. */
-  readonly pushes: boolean;
   /** Lays pending mutations over the subscriptions' results; tells which changed and how. */
-  readonly overlay?: (subscriptions: Iterable<Subscription>, mutations: Mutations, changed: ChangesOf) => void;
+  readonly overlay?: (subscriptions: readonly Subscription[], changed: ChangesOf) => void;
 }
 
 /** The changes of a subscription's root rows in the step at hand, to be added to. */
@@ -42,7 +40,7 @@ export type ChangesOf = (sub: number) => RootChanges;
 export class State {
   readonly #options: StateOptions;
   readonly #subscriptions = new Map<number, Subscription>();
-  readonly mutations: Mutations;
+  readonly mutations = new Mutations();
   /** Names the client across connections and processes; needed for mutations. */
   clientId: string | undefined;
   #nextSub = 1;
@@ -61,22 +59,11 @@ export class State {
 
   constructor(options: StateOptions) {
     this.#options = options;
-    this.mutations = new Mutations(options.pushes);
   }
 
   /** The commit version that everything shown stands at. */
   get cv(): number {
     return this.#released;
-  }
-
-  /** Whether everything shown is of the present connection. */
-  get caughtUp(): boolean {
-    return this.#codec !== undefined && this.#cvMin !== undefined && this.#catchingUp.size === 0;
-  }
-
-  /** A subscription that has not ended. */
-  subscription(sub: number): Subscription | undefined {
-    return this.#subscriptions.get(sub);
   }
 
   /** All subscriptions of the application. */
@@ -255,24 +242,23 @@ export class State {
     }
     this.#released = cvMin;
     const results = new Map<number, RootChanges>();
-    let count: number | undefined;
     for (const [subscription, release] of prepared) {
       const told = subscription.complete;
       const changes: RootChanges = new Map();
       this.#waitingOps -= subscription.apply(release, changes);
       if (!told || changes.size > 0) results.set(subscription.sub, changes);
       if (!subscription.waits) this.#waiting.delete(subscription);
-      if (subscription.sub === OWN) count = Number([...subscription.tree!.releasedRows(0)][0]?.row[COUNT] ?? 0);
     }
     results.delete(OWN);
     const settled: Effect[] = [];
-    if (count !== undefined) this.mutations.released(count, settled);
+    const own = this.#subscriptions.get(OWN)?.tree;
+    this.mutations.released(own && Number([...own.releasedRows(0)][0]?.row[COUNT] ?? 0), settled);
     effects.push(...this.#overlaid(results, true), ...settled);
   }
 
   /** The release that `results` begins, with pending mutations laid over; empty when nothing changes. */
   #overlaid(results: Map<number, RootChanges>, always = false): Effect[] {
-    this.#options.overlay?.(this.subscriptions, this.mutations, changesOf(results));
+    this.#options.overlay?.(this.subscriptions, changesOf(results));
     return always || results.size > 0 ? [{ kind: "released", cv: this.#released, results }] : [];
   }
 
@@ -297,11 +283,11 @@ export class State {
     const subscription = sub === undefined ? undefined : this.#subscriptions.get(sub);
     if (!subscription || subscription.answered) {
       effects.push({ kind: "complaint", error });
-    } else if (PASSING.has(code)) {
+    } else if (PASSING.includes(code)) {
       effects.push({ kind: "reconnect", error, afterMs: 0 });
     } else {
       this.#end(subscription.sub);
-      effects.push({ kind: "ended", sub: subscription.sub, error, retry: RETRIED.has(code) });
+      effects.push({ kind: "ended", sub: subscription.sub, error, retry: RETRIED.includes(code) });
       this.#releaseHeldBack(effects);
     }
   }

@@ -4,7 +4,7 @@ import type { Batch, ClientMessage, Layout, QuerySource, Resume, Subscribed } fr
 import type { Codec } from "../wire/value.js";
 import { Fold, readOp, type RowStep, type WaitingBatch } from "./batch.js";
 import type { LocalQuery } from "../query/ast.js";
-import { rowKey, shapeOf, type Row, type Shape, type ShowsBigint } from "./shape.js";
+import { rowKey, sameValue, shapeOf, type Row, type Shape, type ShowsBigint } from "./shape.js";
 import { ResultTree, type NetChange, type RootChanges } from "./tree.js";
 import { malformed, Violation } from "./violation.js";
 
@@ -109,14 +109,14 @@ export class Subscription {
    * @throws {Violation} for a layout that is none, or a resume that was not asked for.
    */
   begin(subscribed: Subscribed): void {
-    const { epoch, fp, resumed } = subscribed;
-    const layout: Layout = { tables: subscribed.tables, places: subscribed.places };
+    const { epoch, fp, resumed, tables, places } = subscribed;
+    const layout = { tables, places };
     const held = this.tree?.shape;
-    const shape = held && sameLayout(held.layout, layout) ? held : shapeOf(layout, this.showsBigint);
+    const shape = held && sameValue(held.layout, layout) ? held : shapeOf(layout, this.showsBigint);
     const offered = this.#offered;
     this.#offered = undefined;
     if (resumed) {
-      if (!offered) throw malformed(`subscription ${this.sub}: resumed without having been asked to`);
+      if (!offered) throw malformed(`subscription ${this.sub}: resumed unasked`);
       if (offered.fp !== fp || held !== shape) throw this.#anotherFp(epoch);
     }
     this.#live = {
@@ -230,5 +230,3 @@ export class Subscription {
 }
 
 const countOps = (batches: readonly WaitingBatch[]): number => batches.reduce((sum, { ops }) => sum + ops.length, 0);
-
-const sameLayout = (a: Layout, b: Layout): boolean => JSON.stringify(a) === JSON.stringify(b);

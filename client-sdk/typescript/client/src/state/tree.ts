@@ -63,11 +63,6 @@ export class ResultTree {
     return this.#base.some((base) => base.size > 0);
   }
 
-  /** A row as it is shown, pending mutations included. */
-  entry(table: number, key: MapKey): Entry | undefined {
-    return this.#rows[table]!.get(key);
-  }
-
   /** A row as the server last said it. */
   released(table: number, key: MapKey): Entry | undefined {
     const base = this.#base[table]!;

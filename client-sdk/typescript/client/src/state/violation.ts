@@ -12,8 +12,6 @@ export type Invariant =
 
 /** A breach of the protocol by the server. The connection is given up and made anew; what is shown stays. */
 export class Violation extends Error {
-  override readonly name = "Violation";
-
   constructor(
     readonly invariant: Invariant,
     what: string,

@@ -21,7 +21,7 @@ export function decode(frame: unknown, codec: Codec): ServerMessage[] {
   if ((codec === "json") !== (typeof frame === "string")) throw new TypeError("a frame of the wrong type");
   const messages = typeof frame === "string" ? [parse(frame)] : decodeMsgpack(bytesOf(frame as ArrayBuffer | ArrayBufferView));
   if (!messages.every((message) => typeof message === "object" && message !== null)) {
-    throw new TypeError("a message that is no map");
+    throw new TypeError("a message of the wrong type");
   }
   return messages as ServerMessage[];
 }
@@ -31,14 +31,11 @@ const bytesOf = (frame: ArrayBuffer | ArrayBufferView): Uint8Array =>
 
 /** JSON text in which bigints are plain numbers, and doubles that are no numbers are their names. */
 export function stringify(value: unknown): string {
-  const text = JSON.stringify(value, (_, member: unknown) => {
+  return JSON.stringify(value, (_, member: unknown) => {
     if (typeof member === "bigint") return LONG + String(member);
     return typeof member === "number" && !Number.isFinite(member) ? String(member) : member;
-  });
-  return text.includes(LONG_QUOTED) ? text.replace(/"\\u0000n(-?\d+)"/g, "$1") : text;
+  }).replace(/"\\u0000n(-?\d+)"/g, "$1");
 }
-
-const LONG_QUOTED = '"\\u0000n';
 
 /** Parses JSON; integers that a number cannot hold become strings that begin with [`LONG`], so that no digit is lost. */
 export function parse(text: string): unknown {

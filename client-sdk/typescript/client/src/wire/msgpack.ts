@@ -9,7 +9,10 @@ let decoder: TextDecoder | undefined;
 /** Strings up to this length are decoded by hand, which is faster than a `TextDecoder`. */
 const SHORT_BYTES_MAX = 24;
 
-/** Encodes a value; members that are undefined are left out, and numbers that are whole are integers. */
+/**
+ * Encodes a value; members that are undefined are left out, and numbers that are whole are integers. Lengths and integers
+ * that do not fit a head take the widest form: what a client sends is small.
+ */
 export function encodeMsgpack(value: unknown): Uint8Array<ArrayBuffer> {
   const out: number[] = [];
   write(value, out);
@@ -32,39 +35,35 @@ export function decodeMsgpack(bytes: Uint8Array): unknown[] {
 function write(value: unknown, out: number[]): void {
   if (typeof value === "string") {
     const bytes = (encoder ??= new TextEncoder()).encode(value);
-    if (bytes.length >= 32 && bytes.length < 0x100) out.push(0xd9, bytes.length);
-    else writeLength(bytes.length, 0xa0, 32, 0xda, out);
+    writeLength(bytes.length, 0xa0, 32, 0xdb, out);
     for (const byte of bytes) out.push(byte);
   } else if (typeof value === "number" && (!Number.isSafeInteger(value) || Object.is(value, -0))) {
-    const view = new DataView(new ArrayBuffer(8));
-    view.setFloat64(0, value);
-    out.push(0xcb, ...new Uint8Array(view.buffer));
+    writeWide(0xcb, "setFloat64", value, out);
   } else if (typeof value === "number" || typeof value === "bigint") {
     if (value >= -32 && value < 0x80) out.push(Number(value) & 0xff);
-    else if (value >= 0 && value < 0x1_0000_0000) writeInteger(0xce, 4, BigInt(value), out);
-    else writeInteger(value < 0 ? 0xd3 : 0xcf, 8, BigInt(value), out);
+    else writeWide(value < 0 ? 0xd3 : 0xcf, "setBigInt64", BigInt(value), out);
   } else if (Array.isArray(value)) {
-    writeLength(value.length, 0x90, 16, 0xdc, out);
+    writeLength(value.length, 0x90, 16, 0xdd, out);
     for (const item of value) write(item, out);
   } else if (typeof value === "object" && value !== null) {
     const members = Object.entries(value).filter(([, member]) => member !== undefined);
-    writeLength(members.length, 0x80, 16, 0xde, out);
+    writeLength(members.length, 0x80, 16, 0xdf, out);
     for (const member of members.flat()) write(member, out);
   } else {
     out.push(value === true ? 0xc3 : value === false ? 0xc2 : 0xc0);
   }
 }
 
-/** A head with a length: below `small` in the head itself, else in 16 or 32 bits. */
+/** A head with a length: below `small` in the head itself, else in 32 bits. */
 function writeLength(length: number, head: number, small: number, wide: number, out: number[]): void {
   if (length < small) out.push(head | length);
-  else if (length < 0x10000) writeInteger(wide, 2, BigInt(length), out);
-  else writeInteger(wide + 1, 4, BigInt(length), out);
+  else writeWide(wide, "setUint32", length, out);
 }
 
-function writeInteger(head: number, size: number, value: bigint, out: number[]): void {
-  out.push(head);
-  for (let shift = size * 8 - 8; shift >= 0; shift -= 8) out.push(Number((value >> BigInt(shift)) & 0xffn));
+function writeWide(head: number, set: "setUint32" | "setBigInt64" | "setFloat64", value: number | bigint, out: number[]): void {
+  const view = new DataView(new ArrayBuffer(set === "setUint32" ? 4 : 8));
+  view[set](0, value as never);
+  out.push(head, ...new Uint8Array(view.buffer));
 }
 
 class Reader {
@@ -98,7 +97,7 @@ class Reader {
     if (head === 0xcb) return this.#view.getFloat64(this.#take(8));
     if (head === 0xc0) return null;
     if (head === 0xc2 || head === 0xc3) return head === 0xc3;
-    throw new TypeError(`a MessagePack head ${head}, which the protocol lacks`);
+    throw new TypeError(`a MessagePack head ${head}`);
   }
 
   #uint(size: number): number {
@@ -121,7 +120,7 @@ class Reader {
   #take(size: number): number {
     const at = this.#at;
     this.#at += size;
-    if (this.#at > this.#bytes.length) throw new TypeError("MessagePack that ends early");
+    if (this.#at > this.#bytes.length) throw new TypeError("a frame that ends early");
     return at;
   }
 
@@ -158,7 +157,7 @@ class Reader {
     for (let i = 0; i < length; i += 1) {
       const name = this.value();
       // A key of that name would set the map's prototype.
-      if (typeof name !== "string" || name === "__proto__") throw new TypeError("a map with a wrong key");
+      if (typeof name !== "string" || name === "__proto__") throw new TypeError("a key of the wrong type");
       map[name] = this.value();
     }
     return map;

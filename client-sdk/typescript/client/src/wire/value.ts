@@ -21,15 +21,13 @@ export type Codec = "msgpack" | "json";
 export const LONG = "\0n";
 
 /**
- * Reads a cell as it came in a frame.
+ * Reads a cell as it came in a frame; undefined when it is none of that type.
  *
- * @throws {TypeError} when the cell is none of that type.
+ * @throws {Error} for bytes or texts of the right kind that do not hold such a value.
  */
-export function readCell(cell: unknown, type: ColumnType, codec: Codec): Value {
+export function readCell(cell: unknown, type: ColumnType, codec: Codec): Value | undefined {
   if (cell === null) return null;
-  const read = codec === "json" ? fromJson(cell, type) : fromMsgpack(cell, type);
-  if (read === undefined) throw new TypeError(`a cell that is no ${type}`);
-  return read;
+  return codec === "json" ? fromJson(cell, type) : fromMsgpack(cell, type);
 }
 
 /** An int8 in its one form: a number while exact, else a bigint. */
@@ -88,11 +86,7 @@ function fromMsgpack(cell: unknown, type: ColumnType): Value | undefined {
   }
 }
 
-function base64(bytes: Uint8Array): string {
-  let binary = "";
-  for (const byte of bytes) binary += String.fromCharCode(byte);
-  return btoa(binary);
-}
+const base64 = (bytes: Uint8Array): string => btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(""));
 
 function uuid(bytes: Uint8Array): string {
   const hex = Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");

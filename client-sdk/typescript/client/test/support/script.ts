@@ -42,7 +42,7 @@ export class Script {
   readonly subscriptions = new Map<number, Subscription>();
 
   constructor({ clientId, ...options }: Partial<StateOptions> & { clientId?: string } = {}) {
-    this.state = new State({ waitingOpsMax: 100_000, pushes: true, ...options });
+    this.state = new State({ waitingOpsMax: 100_000, ...options });
     this.state.clientId = clientId;
     this.state.connect("json", undefined);
   }

@@ -32,6 +32,7 @@ export interface Server {
   /** Writes lines of a commit stream; the last commit's version. */
   commit(...lines: readonly object[]): Promise<number>;
   sql(text: string): Promise<unknown>;
+  put(path: string, body: object): Promise<unknown>;
   stop(signal?: NodeJS.Signals): Promise<void>;
 }
 
@@ -50,18 +51,20 @@ export async function startServer({ dataDir = "", port = 0 } = {}): Promise<Serv
       resolve((JSON.parse(line) as { addr: string }).addr);
     });
   });
-  const post = async (path: string, body: string): Promise<unknown> => {
-    const response = await fetch(`http://${addr}${path}`, { method: "POST", body });
+  const ask = async (method: string, path: string, body: string): Promise<unknown> => {
+    const response = await fetch(`http://${addr}${path}`, { method, body });
     const answer = (await response.json()) as unknown;
-    assert.equal(response.status, 200, JSON.stringify(answer));
+    assert.ok(response.ok, JSON.stringify(answer));
     return answer;
   };
+  const post = (path: string, body: string): Promise<unknown> => ask("POST", path, body);
   return {
     url: `http://${addr}`,
     port: Number(addr.split(":").at(-1)),
     commit: async (...lines) =>
       ((await post("/v1/commits", lines.map((line) => stringify(line)).join("\n"))) as { cv: number }).cv,
     sql: (text) => post("/v1/sql", stringify({ sql: text })),
+    put: (path, body) => ask("PUT", path, stringify(body)),
     stop: async (signal = "SIGKILL") => {
       child.kill(signal);
       await ended;

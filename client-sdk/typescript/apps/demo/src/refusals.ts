@@ -1,0 +1,56 @@
+// Notes that the server refused, with the reason: also those of an earlier visit that were sent only now.
+
+import type { TidegateError } from "@tidegate/client";
+import { useSyncExternalStore } from "react";
+import type { Mutators } from "./client.js";
+import type { Note } from "./schema.js";
+
+/** Most that are kept to be read; the oldest go first. */
+const REFUSALS_MAX = 3;
+
+/** A refused mutation. */
+export interface Refusal {
+  readonly number: number;
+  readonly mutation: keyof Mutators;
+  readonly flightId: number;
+  /** What was to be written. */
+  readonly body: string;
+  readonly reason: string;
+}
+
+class Refusals {
+  #list: readonly Refusal[] = [];
+  #made = 0;
+  readonly #listeners = new Set<() => void>();
+
+  add(mutation: keyof Mutators, { flight_id: flightId, body }: Pick<Note, "flight_id" | "body">, error: TidegateError): void {
+    this.#made += 1;
+    this.#set([...this.#list, { number: this.#made, mutation, flightId, body, reason: reasonOf(error) }].slice(-REFUSALS_MAX));
+  }
+
+  dismiss(number: number): void {
+    this.#set(this.#list.filter((refusal) => refusal.number !== number));
+  }
+
+  readonly subscribe = (listener: () => void): (() => void) => {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  };
+
+  readonly list = (): readonly Refusal[] => this.#list;
+
+  #set(list: readonly Refusal[]): void {
+    this.#list = list;
+    for (const listener of this.#listeners) listener();
+  }
+}
+
+/** The server's words, and in plain ones where its rules of notes are at stake. */
+function reasonOf({ code, message }: TidegateError): string {
+  if (message.includes("note_has_1_to_280_characters")) return "A note needs 1 to 280 characters.";
+  if (message.includes("author_has_1_to_40_characters")) return "A name needs 1 to 40 characters.";
+  return `The server said: ${message} (${code}).`;
+}
+
+export const refusals = new Refusals();
+export const useRefusals = (): readonly Refusal[] => useSyncExternalStore(refusals.subscribe, refusals.list);

@@ -1,0 +1,257 @@
+// Notes on flights in a real browser, against the real server: two visitors, each with a browser context of their own.
+//
+// Environment as for board.test.mjs. Nothing sleeps: every step waits for a condition.
+
+import assert from "node:assert/strict";
+import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { chromium } from "playwright-core";
+import { startGate } from "./gate.mjs";
+import { startDemo } from "./server.mjs";
+
+const WAIT_MS_MAX = 20_000;
+const artefacts = fileURLToPath(new URL("artefacts/", import.meta.url));
+
+let dataDir;
+let server;
+let gate;
+let browser;
+let ada; // comes through the gate
+let bob;
+let flight; // the flight that both have opened
+let outage = false; // while the gate is shut, refused WebSocket connections are expected
+const complaints = [];
+
+before(async () => {
+  await mkdir(artefacts, { recursive: true });
+  dataDir = await mkdtemp(join(tmpdir(), "tidegate-notes-"));
+  // Slow enough that a flight stays on the board for the whole test.
+  server = await startDemo({ dataDir, speed: 60 });
+  gate = await startGate(server.port);
+  browser = await chromium.launch({
+    executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+    args: ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run"],
+  });
+  [ada, bob] = await Promise.all([visit(gate.url), visit(server.url)]);
+});
+
+after(async () => {
+  await browser?.close();
+  gate?.close();
+  await server?.kill();
+  if (dataDir) await rm(dataDir, { recursive: true, force: true });
+});
+
+/** A visitor with a storage of their own, on the page once it is complete. */
+async function visit(url) {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 900 } });
+  const page = await context.newPage();
+  page.on("console", (message) => {
+    const expected = outage && /WebSocket connection to .* failed/.test(message.text());
+    if (message.type() === "error" && !expected) complaints.push(message.text());
+  });
+  page.on("pageerror", (error) => complaints.push(error.stack));
+  await page.goto(url);
+  await until(page, "the page is complete", () => document.documentElement.dataset.complete === "true");
+  return page;
+}
+
+// Not by animation frames, which pages in the background do not have.
+async function until(page, what, condition, arg) {
+  try {
+    await page.waitForFunction(condition, arg, { timeout: WAIT_MS_MAX, polling: 20 });
+  } catch (error) {
+    if (!/Timeout/.test(error.message)) throw error;
+    await picture(page, "failure-notes");
+    assert.fail(`${what}: not within ${WAIT_MS_MAX} ms; notes: ${JSON.stringify(await notes(page))}; complaints: ${JSON.stringify(complaints)}`);
+  }
+}
+
+const picture = (page, name) => page.screenshot({ path: join(artefacts, `${name}.png`) });
+
+/** Runs statements; selects that follow each other stand at one commit version. */
+async function sql(text) {
+  const response = await fetch(`${server.url}/v1/sql`, { method: "POST", body: JSON.stringify({ sql: text }) });
+  const { cv, results, error } = await response.json();
+  assert.equal(error, undefined, JSON.stringify(error));
+  return { cv, rows: results[0].rows, results: results.map(({ rows }) => rows) };
+}
+
+/** So many commits, each a note on the flight before the open one; what the server answered. */
+async function commitsOfOthers(n) {
+  const [[id]] = (await sql(`select id from flights where origin = 'EWR' and status = 'scheduled' and id <> ${flight} order by sched_dep desc limit 1`)).rows;
+  const answers = [];
+  for (let i = 0; i < n; i += 1) {
+    const uuid = `00000000-0000-4000-8000-${String(i).padStart(12, "0")}`;
+    answers.push(await sql(`insert into notes values ('${uuid}', ${id}, '${uuid}', 'Eve', 'note ${i}', '2026-01-01T00:00:00Z')`));
+  }
+  return answers;
+}
+
+/** Compares what the page shows with what the server has, once both stand at one commit version. */
+async function equalsTheServer(page) {
+  const deadline = Date.now() + WAIT_MS_MAX;
+  for (;;) {
+    const shown = await page.evaluate(() => {
+      const ids = (selector) => [...document.querySelectorAll(selector)].map((row) => Number(row.dataset.id));
+      return {
+        cv: Number(document.documentElement.dataset.cv),
+        next: ids("#board-next tr[data-id]"),
+        left: ids("#board-left tr[data-id]:not([data-status=cancelled])"),
+        notes: [...document.querySelectorAll("#notes > li")].map((note) => note.dataset.note),
+        flights: Number(document.querySelector("#counts table").dataset.rows),
+      };
+    });
+    const { cv, results } = await sql(`
+      select id from flights where origin = 'EWR' and status = 'scheduled' order by sched_dep, id limit 25;
+      select id from flights where origin = 'EWR' and status in ('departed', 'arrived') order by dep_time desc, id limit 6;
+      select id from notes where flight_id = ${flight} order by at, id;
+      select count(*) from flights`);
+    if (cv === shown.cv) {
+      const [next, gone, notes, [[flights]]] = results;
+      assert.deepEqual(shown.next, next.flat());
+      assert.ok(shown.left.length > 0 && shown.left.every((id) => gone.flat().includes(id)), `${shown.left} of ${gone}`);
+      assert.deepEqual(shown.notes, notes.flat());
+      assert.equal(shown.flights, flights);
+      return;
+    }
+    assert.ok(Date.now() < deadline, `the page stays at commit ${shown.cv}, the server is at ${cv}`);
+  }
+}
+
+/** What the panel lists: text, and whether it is pending. */
+const notes = (page) => page.evaluate(() => [...document.querySelectorAll("#notes > li")].map((note) => [
+  note.querySelector(".note-body")?.textContent, note.dataset.pending === "true",
+]));
+const bodiesAre = (page, bodies) => until(page, `the notes are ${bodies}`, (wanted) => {
+  const list = [...document.querySelectorAll("#notes > li")];
+  return list.map((note) => note.querySelector(".note-body")?.textContent).join("\n") === wanted && list.every((note) => note.dataset.pending === "false");
+}, bodies.join("\n"));
+const open = async (page, id) => {
+  await page.evaluate((hash) => (location.hash = hash), `#EWR/${id}`);
+  await page.waitForSelector("#add-note");
+};
+async function write(page, body) {
+  await page.fill("#add-note [name=body]", body);
+  await page.click("#add-note .primary");
+}
+const markOf = (page, id) => page.evaluate((id) => document.querySelector(`#board tr[data-id="${id}"] .notes-mark`)?.textContent, id);
+
+test("a flight opens beside the board, by the keyboard too, and closes again", async () => {
+  const ids = await ada.$$eval("#board-next tr[data-id]", (rows) => rows.map((row) => row.dataset.id));
+  flight = ids.at(-3); // leaves long after the test
+  await ada.focus(`#board tr[data-id="${flight}"] a`);
+  await ada.keyboard.press("Enter");
+  await ada.waitForSelector("#add-note");
+  assert.equal(new URL(ada.url()).hash, `#EWR/${flight}`);
+  assert.equal(await ada.evaluate(() => document.activeElement.id), "flight");
+  await ada.keyboard.press("Escape");
+  await until(ada, "the panel closes", () => !document.querySelector("#flight"));
+  assert.equal(await ada.evaluate(() => document.activeElement.closest("tr")?.dataset.id), flight, "back where it was opened");
+  await Promise.all([open(ada, flight), open(bob, flight)]);
+});
+
+test("a note shows at once, as pending, before the server has heard of it; then both windows show it", async () => {
+  await ada.fill("#add-note [name=author]", "Ada");
+  server.pause();
+  try {
+    await write(ada, "first");
+    assert.deepEqual(await notes(ada), [["first", true]]);
+    assert.equal(await markOf(ada, flight), "1", "the board's mark counts it, too");
+    assert.deepEqual(await notes(bob), []);
+    await picture(ada, "note-pending");
+  } finally {
+    server.resume();
+  }
+  await Promise.all([bodiesAre(ada, ["first"]), bodiesAre(bob, ["first"])]);
+  await until(bob, "the other board has the mark", (id) => document.querySelector(`#board tr[data-id="${id}"] .notes-mark`)?.textContent === "1", flight);
+  assert.equal(await bob.locator("#notes button").count(), 0, "nobody changes another's note");
+});
+
+test("one's own notes can be changed and deleted, and the other window follows", async () => {
+  await write(ada, "second");
+  await bodiesAre(bob, ["first", "second"]);
+  await ada.click('#notes > li:first-child button:has-text("Edit")');
+  await ada.fill("#notes textarea", "first, corrected");
+  await ada.click("#notes .primary");
+  await bodiesAre(bob, ["first, corrected", "second"]);
+  await ada.click('#notes > li:first-child button:has-text("Delete")');
+  await Promise.all([bodiesAre(ada, ["second"]), bodiesAre(bob, ["second"])]);
+  assert.equal(await bob.inputValue("#add-note [name=author]"), "", "names are each visitor's own");
+});
+
+test("a note that the server refuses is rolled back, with the reason, and its text is not lost", async () => {
+  const long = "too long ".repeat(40).trim();
+  await ada.fill("#add-note [name=body]", long);
+  assert.equal(await ada.getAttribute("#add-note .count", "data-over"), "true", "the count warns");
+  server.pause();
+  try {
+    await ada.click("#add-note .primary");
+    assert.deepEqual(await notes(ada), [["second", false], [long, true]]);
+  } finally {
+    server.resume();
+  }
+  await ada.waitForSelector(".refusal");
+  assert.match(await ada.innerText(".refusal"), /was not added.*1 to 280 characters/s);
+  await bodiesAre(ada, ["second"]);
+  assert.deepEqual((await sql("select body from notes")).rows, [["second"]]);
+  await picture(ada, "note-refused");
+  await ada.click('#add-note button:has-text("Bring the refused text back")');
+  assert.equal(await ada.inputValue("#add-note [name=body]"), long);
+  assert.equal(await ada.locator(".refusal").count(), 0);
+  await ada.fill("#add-note [name=body]", "");
+});
+
+test("a note that is written while the connection is cut survives a reload, and is there once when it is back", async () => {
+  outage = true;
+  gate.shut();
+  await until(ada, "the page says so", () => document.documentElement.dataset.state === "reconnecting");
+  await write(ada, "from the tunnel");
+  // Kept: the note, and the flight that it is on.
+  await until(ada, "the note is kept", (id) => new Promise((resolve) => {
+    const opening = indexedDB.open("tidegate:tidegate-demo");
+    opening.onsuccess = () => {
+      const stores = opening.result.transaction(["mutations", "contents"]);
+      const [mutations, contents] = [stores.objectStore("mutations").getAll(), stores.objectStore("contents").getAllKeys()];
+      stores.oncomplete = () => {
+        opening.result.close();
+        resolve(mutations.result.length === 1 && contents.result.some((key) => key.includes(`{"col":"id"},${id}]`)));
+      };
+    };
+  }), flight);
+  await ada.reload();
+  await until(ada, "the reloaded page shows it as pending", () => {
+    const last = document.querySelector("#notes > li:last-child");
+    return last?.dataset.pending === "true" && last.querySelector(".note-body").textContent === "from the tunnel";
+  });
+  assert.deepEqual(await notes(ada), [["second", false], ["from the tunnel", true]]);
+  assert.notEqual(await ada.evaluate(() => document.querySelectorAll("#board tr[data-id]").length), 0, "the board is kept, too");
+  assert.equal(await ada.inputValue("#add-note [name=author]"), "Ada", "the name is remembered");
+  await picture(ada, "note-reloaded-offline");
+  assert.deepEqual(await notes(bob), [["second", false]]);
+  gate.open();
+  await Promise.all([bodiesAre(ada, ["second", "from the tunnel"]), bodiesAre(bob, ["second", "from the tunnel"])]);
+  outage = false;
+  assert.deepEqual((await sql("select body, count(*) from notes group by 1 order by 1")).rows, [["from the tunnel", 1], ["second", 1]]);
+});
+
+test("offline and back: no row is lost, none is repeated", async () => {
+  const before = ["second", "from the tunnel"];
+  await bob.fill("#add-note [name=author]", "Bob");
+  await bob.context().setOffline(true);
+  await write(bob, "from a lift");
+  await write(ada, "meanwhile");
+  await bodiesAre(ada, [...before, "meanwhile"]);
+  const [{ cv: missed }] = await commitsOfOthers(20);
+  assert.deepEqual((await notes(bob)).map(([body]) => body), [...before, "from a lift"]);
+  assert.ok((await bob.evaluate(() => Number(document.documentElement.dataset.cv))) < missed, "nothing comes through");
+  await bob.context().setOffline(false);
+  const all = [...before, "from a lift", "meanwhile"];
+  await Promise.all([bodiesAre(ada, all), bodiesAre(bob, all)]);
+  await Promise.all([equalsTheServer(ada), equalsTheServer(bob)]);
+});
+
+test("nothing complained", () => assert.deepEqual(complaints, []));
