@@ -1,4 +1,4 @@
-// Starts and ends the server under test; called by the tests of the demo's page.
+// Starts and ends the server under test; called by the tests of the pages.
 
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";

@@ -63,7 +63,14 @@ impl Groups {
             self.groups.insert(KeyBytes::new(), Group { is_touched: true, ..group });
             touched.push(KeyBytes::new());
         }
-        Grouping { groups: Held::Lent(&mut self.groups), keys, aggregates, touched, encoded: Vec::new() }
+        Grouping {
+            groups: Held::Lent(&mut self.groups),
+            keys,
+            aggregates,
+            touched,
+            encoded: Vec::new(),
+            taken: 0,
+        }
     }
 
     /// The groups' rows.
@@ -92,11 +99,14 @@ pub(super) struct Grouping<'g> {
     /// The keys of the groups that took some.
     touched: Vec<KeyBytes>,
     encoded: Vec<u8>,
+    /// How many rows were taken.
+    pub(super) taken: usize,
 }
 
 impl Grouping<'_> {
     /// Takes a row so many times.
     pub(super) fn add<R: Cells>(&mut self, row: &R, weight: i64) -> Result<(), EvalError> {
+        self.taken += 1;
         self.encoded.clear();
         for column in 0..self.keys {
             encode_cell(row.cell(column), Order::ASC, &mut self.encoded);
@@ -161,11 +171,13 @@ impl Taker for Grouping<'_> {
             groups: Held::Own(HashMap::new()),
             touched: Vec::new(),
             encoded: Vec::new(),
+            taken: 0,
             ..*self
         })
     }
 
     fn merge(&mut self, mut other: Self) {
+        self.taken += other.taken;
         let groups = self.groups.get();
         for (key, group) in std::mem::take(other.groups.get()) {
             match groups.entry(key) {
@@ -196,14 +208,19 @@ pub(crate) fn accumulate<R: Cells>(
     {
         return Ok(());
     }
+    let mut order = Vec::new();
+    encode_order(&aggregate.order, row, &mut order)?;
+    if let [argument] = aggregate.arguments.as_slice() {
+        let value = argument.scalar.value(row, &NoExists)?;
+        accumulator.add(aggregate.function, &[value.as_ref()], &order, weight);
+        return Ok(());
+    }
     let values = aggregate
         .arguments
         .iter()
         .map(|argument| argument.scalar.value(row, &NoExists))
         .collect::<Result<SmallVec<[_; 2]>, _>>()?;
     let values: SmallVec<[_; 2]> = values.iter().map(Computed::as_ref).collect();
-    let mut order = Vec::new();
-    encode_order(&aggregate.order, row, &mut order)?;
     accumulator.add(aggregate.function, &values, &order, weight);
     Ok(())
 }

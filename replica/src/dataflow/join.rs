@@ -184,12 +184,19 @@ pub(super) fn look_up<R: Cells>(
         (LookupAccess::Table(access), Source::Table { table, .. }) => {
             let reader = step.snapshot_reader(is_after);
             let Some(tree) = reader.tree(*table, access)? else { return Ok(()) };
+            let mut pass = |row: &Row| Ok(!is_true(&input.filter, row)? || each(row, 1)?);
+            let is_whole_key =
+                matches!(access, Access::Primary) && by.keys.len() == reader.schema(*table).primary_key.len();
+            if is_whole_key {
+                let found = step.key.with(|key| {
+                    Ok(if encode_key(&by.keys, &by.null_agrees, row, key)? { tree.get(key) } else { None })
+                })?;
+                return read(reader, *table, found.map(|row| (&[][..], row)).into_iter(), &mut pass);
+            }
             let found = step
                 .key
                 .with(|key| Ok(encode_key(&by.keys, &by.null_agrees, row, key)?.then(|| tree.prefix(key))))?;
-            read(reader, *table, found.into_iter().flatten(), &mut |row| {
-                Ok(!is_true(&input.filter, row)? || each(row, 1)?)
-            })
+            read(reader, *table, found.into_iter().flatten(), &mut pass)
         }
         (LookupAccess::Arrangement(number), _) => look_up_in(step, &arrangements[*number], by, row, each),
         (LookupAccess::Table(_), Source::Node(_)) => unreachable!("an operator's rows are arranged"),

@@ -14,7 +14,10 @@ use crate::{
     pipeline::{OperatorProfile, StepFault},
     plan::{Node, Operator, Source, unit::units},
 };
-use std::{sync::Arc, time::Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 use tidegate_wire::model::Row;
 
 /// See the module's description.
@@ -155,10 +158,16 @@ impl Operators {
                     self.states[at] = State::Recursive(found);
                     done
                 }
-                (None, Operator::Aggregate { input, .. }) if !is_advance && self.is_streamed(*input) => {
-                    self.group_streamed(at, *input, step, &changes)
+                (None, Operator::Aggregate { input, .. }) if self.is_streamed(*input) => {
+                    let done = self.group_streamed(at, *input, step, &changes);
+                    if let Ok((_, rows)) = done
+                        && is_advance
+                    {
+                        self.profiles[*input].note(rows, Duration::ZERO);
+                    }
+                    done.map(|(changes, _)| changes)
                 }
-                (None, Operator::Join(_)) if !is_advance && self.is_streamed(at) => continue,
+                (None, Operator::Join(_)) if self.is_streamed(at) => continue,
                 (None, operator) => self.states[at].advance(operator, step, &changes, node.depends),
             };
             changes[at] = done.map_err(|error| Failure {
@@ -174,20 +183,20 @@ impl Operators {
         Ok(changes.pop().unwrap_or_default())
     }
 
-    /// Whether an operator is a join whose rows only a grouping reads, which then takes them one by one: a hydration may
-    /// have millions of them.
+    /// Whether an operator is a join whose rows only a grouping reads, which then takes them one by one, without their
+    /// being made: a hydration may have millions of them. The time is all the grouping's.
     fn is_streamed(&self, at: usize) -> bool {
         self.runs[at] && self.grouped[at]
     }
 
-    /// What a grouping changes that takes the rows of a join as they are found.
+    /// What a grouping changes that takes the rows of a join as they are found, and how many these are.
     fn group_streamed(
         &mut self,
         at: usize,
         input: usize,
         step: &Step<'_>,
         changes: &[Bag],
-    ) -> Result<Bag, EvalError> {
+    ) -> Result<(Bag, usize), EvalError> {
         let (before, own) = self.states.split_at_mut(at);
         let (Operator::Join(join), State::Join(arrangements)) =
             (&self.nodes[input].operator, &mut before[input])
@@ -201,7 +210,8 @@ impl Operators {
         };
         let mut grouping = groups.grouping(*keys, aggregates, *keys == 0 && step.is_first);
         join::advance(arrangements, join, step, changes, self.nodes[input].depends, &mut grouping)?;
-        grouping.end()
+        let taken = grouping.taken;
+        Ok((grouping.end()?, taken))
     }
 }
 

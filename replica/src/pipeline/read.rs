@@ -144,7 +144,7 @@ impl<'s> Reader<'s> {
     ///
     /// # Panics
     /// When the table does not exist; shapes name only tables that do.
-    pub(super) fn schema(&self, table: TableId) -> &'s TableSchema {
+    pub(crate) fn schema(&self, table: TableId) -> &'s TableSchema {
         self.snapshot.table(table).expect("a shape's tables exist").schema()
     }
 

@@ -398,8 +398,12 @@ impl SnapshotEditor {
 
 /// Edits in order, netted to one change per key. Key order makes everything downstream deterministic for one commit.
 pub(super) fn net(mut changes: Vec<(TableId, RowChange)>) -> Vec<TableChanges> {
-    // The sort is stable, so of the edits of one key the first has the row before, and the last the row after.
-    changes.sort_by(|(a_table, a), (b_table, b)| a_table.cmp(b_table).then_with(|| a.key.cmp(&b.key)));
+    // The sorts are stable, so of the edits of one key the first has the row before, and the last the row after. Apart,
+    // they find the keys of a table in order where they came so.
+    changes.sort_by_key(|(table, _)| *table);
+    for table in changes.chunk_by_mut(|(a, _), (b, _)| a == b) {
+        table.sort_by(|(_, a), (_, b)| a.key.cmp(&b.key));
+    }
     let mut tables: Vec<TableChanges> = Vec::new();
     let mut changes = changes.into_iter().peekable();
     while let Some((table, mut change)) = changes.next() {
