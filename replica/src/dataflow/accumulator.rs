@@ -3,6 +3,7 @@
 use super::{
     decimal_sum::DecimalSum,
     exact_sum::{ExactSum, nearest},
+    sorted::{Entry, Sorted},
 };
 use crate::{
     algebra::{Aggregate, AggregateFunction},
@@ -11,8 +12,7 @@ use crate::{
 };
 use bigdecimal::{BigDecimal, RoundingMode, Zero as _, num_bigint::BigInt};
 use hashbrown::HashMap;
-use smallvec::SmallVec;
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 use tidegate_wire::model::{ColumnType, Numeric, Order, Value, ValueRef, key::encode_cell};
 
 /// See the module's description.
@@ -22,9 +22,6 @@ pub(crate) struct Accumulator {
     /// With `distinct`: how often each value is there.
     seen: Option<HashMap<KeyBytes, i64>>,
 }
-
-/// An aggregate's arguments, and how often they are there.
-type Entry = (SmallVec<[Value; 1]>, i64);
 
 #[derive(Debug)]
 enum Kind {
@@ -38,7 +35,7 @@ enum Kind {
     /// Truths and falsehoods.
     Truths(i64, i64),
     /// Values in order.
-    Ordered(BTreeMap<KeyBytes, Entry>),
+    Ordered(Sorted),
 }
 
 /// A sum of numbers of one type.
@@ -168,7 +165,7 @@ impl Accumulator {
                 squares: Some(Box::new(Total::of(ty, true))),
             },
             F::BoolAnd | F::BoolOr => Kind::Truths(0, 0),
-            F::Min | F::Max | F::StringAgg | F::JsonAgg => Kind::Ordered(BTreeMap::new()),
+            F::Min | F::Max | F::StringAgg | F::JsonAgg => Kind::Ordered(Sorted::default()),
         };
         Self { kind, seen: aggregate.distinct.then(HashMap::new) }
     }
@@ -247,13 +244,13 @@ impl Accumulator {
             (Kind::Numbers { count, sum, squares: Some(squares) }, function) => {
                 spread(*count, sum, squares, function)?
             }
-            (Kind::Ordered(values), F::Min) => first(values.first_key_value()),
-            (Kind::Ordered(values), F::Max) => first(values.last_key_value()),
+            (Kind::Ordered(values), F::Min) => of_entry(values.first()),
+            (Kind::Ordered(values), F::Max) => of_entry(values.last()),
             (Kind::Ordered(values), F::StringAgg) => join_texts(values),
-            (Kind::Ordered(values), _) if values.is_empty() => Value::Null,
+            (Kind::Ordered(values), _) if values.first().is_none() => Value::Null,
             (Kind::Ordered(values), _) => {
                 let mut text = String::from("[");
-                for (arguments, count) in values.values() {
+                for (arguments, count) in values.iter() {
                     for _ in 0..*count {
                         if text.len() > 1 {
                             text.push(',');
@@ -286,12 +283,7 @@ impl Kind {
                 *trues += other_trues;
                 *falses += other_falses;
             }
-            (Self::Ordered(own), Self::Ordered(other)) => {
-                for (key, (values, count)) in other {
-                    own.entry(key).or_insert((values, 0)).1 += count;
-                }
-                own.retain(|_, (_, count)| *count != 0);
-            }
+            (Self::Ordered(own), Self::Ordered(other)) => own.merge(&other),
             _ => unreachable!("both are of one aggregate"),
         }
     }
@@ -315,14 +307,7 @@ impl Kind {
                 key.reserve(9 * arguments.len());
                 arguments.iter().for_each(|argument| encode_cell(*argument, Order::ASC, &mut key));
                 arguments.iter().for_each(|argument| push_spelling(*argument, &mut key));
-                let key = KeyBytes::from_slice(&key);
-                let entry = values
-                    .entry(key.clone())
-                    .or_insert_with(|| (arguments.iter().map(|argument| argument.to_value()).collect(), 0));
-                entry.1 += weight;
-                if entry.1 == 0 {
-                    values.remove(&key);
-                }
+                values.add(&key, arguments, weight);
             }
         }
     }
@@ -345,14 +330,14 @@ fn push_spelling(value: ValueRef<'_>, out: &mut Vec<u8>) {
     }
 }
 
-fn first(entry: Option<(&KeyBytes, &Entry)>) -> Value {
-    entry.map_or(Value::Null, |(_, (values, _))| values[0].clone())
+fn of_entry(entry: Option<&Entry>) -> Value {
+    entry.map_or(Value::Null, |(values, _)| values[0].clone())
 }
 
 /// Texts with each one's separator before it, but for the first.
-fn join_texts(values: &BTreeMap<KeyBytes, Entry>) -> Value {
+fn join_texts(values: &Sorted) -> Value {
     let mut text: Option<String> = None;
-    for (arguments, count) in values.values() {
+    for (arguments, count) in values.iter() {
         for _ in 0..*count {
             let Value::Text(own) = &arguments[0] else { continue };
             match &mut text {

@@ -20,6 +20,7 @@ mod recursive;
 mod result;
 mod set_operation;
 mod single;
+mod sorted;
 mod state;
 mod top;
 mod unit;

@@ -46,17 +46,17 @@ const CHANNELS: &[&str] = &["apple", "google", "facebook", "baidu"];
 /// The tables line `{"tables":[…]}`.
 #[must_use]
 pub fn tables() -> Json {
-    let table = |name: &str, columns: &[(&str, &str)]| {
+    let table = |name: &str, key: &[&str], columns: &[(&str, &str)]| {
         let columns: Vec<Json> = columns.iter().map(|(name, ty)| json!({"name": name, "type": ty})).collect();
-        json!({"name": name, "primary_key": ["id"], "columns": columns})
+        json!({"name": name, "primary_key": key, "columns": columns})
     };
     json!({"tables": [
-        table("person", &[("id", "int8"), ("name", "text"), ("email", "text"), ("city", "text"),
+        table("person", &["id"], &[("id", "int8"), ("name", "text"), ("email", "text"), ("city", "text"),
             ("state", "text"), ("date_time", "timestamptz")]),
-        table("auction", &[("id", "int8"), ("item", "text"), ("initial_bid", "int8"), ("reserve", "int8"),
+        table("auction", &["id"], &[("id", "int8"), ("item", "text"), ("initial_bid", "int8"), ("reserve", "int8"),
             ("date_time", "timestamptz"), ("expires", "timestamptz"), ("seller", "int8"),
             ("category", "int8")]),
-        table("bid", &[("id", "int8"), ("auction", "int8"), ("bidder", "int8"), ("price", "int8"),
+        table("bid", &["auction", "id"], &[("id", "int8"), ("auction", "int8"), ("bidder", "int8"), ("price", "int8"),
             ("channel", "text"), ("date_time", "timestamptz")]),
     ]})
 }
