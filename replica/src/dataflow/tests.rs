@@ -342,6 +342,7 @@ const OF_PORTIONS: &[&str] = &[
     "select b.id, a.n from b join a on a.id = b.a_id where b.x > 1",
     "select a.n, count(*) as k, sum(b.x) as s, min(b.id) as low, max(b.id) as high from b join a on a.id = b.a_id group by a.n",
     "select sum(x::numeric / 4) as s, avg(x::float8 / 3) as m, stddev(x) as d, variance(x::float8) as v from b",
+    "select sum(case when id < 300 then x::numeric else x * 0.25 end) as s from b",
     "select a_id, bool_or(x > 3) as o, string_agg(x::text, ',' order by id desc) as t, json_agg(x) as j from b group by a_id",
     "select count(distinct x) as k, count(*) filter (where x > 2) as f from b",
     "select count(*) as k from b where x > 1000",

@@ -2,7 +2,7 @@
 
 use super::{
     Names, measured,
-    text::{aggregate, condition, list, order, scalar, window},
+    text::{aggregate, condition, list, order_by, scalar, window},
 };
 use crate::{
     algebra::SetKind,
@@ -97,12 +97,14 @@ impl Tree<'_> {
                 let column = of(input);
                 let limit = limit.map_or_else(|| "rows".to_owned(), |limit| format!("{limit} rows"));
                 let offset = if *offset > 0 { format!(" after {offset}") } else { String::new() };
-                format!("{limit}{offset}{} order by {}", per(partition, &*column), order(by, &*column))
+                let by =
+                    if by.is_empty() { " order by all columns".to_owned() } else { order_by(by, &*column) };
+                format!("{limit}{offset}{}{by}", per(partition, &*column))
             }
             Operator::Window { input, partition, order: by, functions } => {
                 let column = of(input);
                 let functions = list(functions, ", ", |of| window(of, &*column));
-                format!("{functions} over{} order by {}", per(partition, &*column), order(by, &*column))
+                format!("{functions} over{}{}", per(partition, &*column), order_by(by, &*column))
             }
             Operator::Recursive(recursive) => {
                 let often = if recursive.all { "as often as found" } else { "once each" };

@@ -29,8 +29,13 @@ pub(super) fn list<T>(items: &[T], separator: &str, show: impl Fn(&T) -> String)
     items.iter().map(show).collect::<Vec<_>>().join(separator)
 }
 
-pub(super) fn order(order: &[(Scalar, Order)], column: Column<'_>) -> String {
-    list(order, ", ", |(of, order)| format!("{}{}", scalar(of, column), direction(*order)))
+/// Nothing where nothing is ordered by.
+pub(super) fn order_by(order: &[(Scalar, Order)], column: Column<'_>) -> String {
+    if order.is_empty() {
+        return String::new();
+    }
+    let terms = list(order, ", ", |(of, order)| format!("{}{}", scalar(of, column), direction(*order)));
+    format!(" order by {terms}")
 }
 
 pub(super) fn scalar(of: &Scalar, column: Column<'_>) -> String {
@@ -119,8 +124,7 @@ pub(super) fn aggregate(of: &Aggregate, column: Column<'_>) -> String {
     let arguments = list(&of.arguments, ", ", |argument| scalar(&argument.scalar, column));
     let arguments = if of.arguments.is_empty() { "*".to_owned() } else { arguments };
     let distinct = if of.distinct { "distinct " } else { "" };
-    let ordered =
-        if of.order.is_empty() { String::new() } else { format!(" order by {}", order(&of.order, column)) };
+    let ordered = order_by(&of.order, column);
     let filter = of
         .filter
         .as_ref()
