@@ -20,7 +20,6 @@ import type { ClientOptions } from "./options.js";
 import type { Query } from "./query/query.js";
 import type { Effect, Release } from "./state/effect.js";
 import type { Mutations } from "./state/mutations.js";
-import type { ShowsBigint } from "./state/shape.js";
 import { State } from "./state/state.js";
 import type { Subscription } from "./state/subscription.js";
 import type { Storage, Stored, StoredQuery } from "./storage/storage.js";
@@ -174,7 +173,7 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
   // --- queries ----------------------------------------------------------------------------------------------------
 
   #ask<Row>(query: Query<Row>): LiveQuery {
-    const { subscription, effects } = this.#subscribe(query);
+    const { subscription, effects } = this.#state.subscribe(query.source, query.local);
     const live = new LiveQuery(query, subscription, this.#backoff());
     this.#queries.set(query.key, live);
     this.#bySub.set(subscription.sub, live);
@@ -183,16 +182,10 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
       effects.unshift(...this.#restore(subscription, stored, false));
     } else if (query.local) {
       const held = new HeldRows(this.#state.subscriptions);
-      subscription.tree = answer(query.local, query.source.args, subscription.showsBigint, held);
+      subscription.tree = answer(query.local, query.source.args, held);
     }
     this.#carryOut(this.#state.overlay(effects));
     return live;
-  }
-
-  #subscribe(query: Query<unknown>): { subscription: Subscription; effects: Effect[] } {
-    const columns = query.local?.tables;
-    const showsBigint: ShowsBigint = (table, column) => columns?.get(table)?.columns[column]?.bigint ?? false;
-    return this.#state.subscribe(query.source, showsBigint, query.local);
   }
 
   #leave(live: LiveQuery): void {
@@ -215,7 +208,7 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
     this.#bySub.delete(sub);
     if (retry) {
       live.retry = setTimeout(() => {
-        const { subscription, effects } = this.#subscribe(live.query);
+        const { subscription, effects } = this.#state.subscribe(live.query.source, live.query.local);
         live.subscription = subscription;
         this.#bySub.set(subscription.sub, live);
         this.#carryOut(effects);
@@ -230,6 +223,10 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
     // Told first, since what follows may tell others that the mutation is settled.
     const answered = message.push_result;
     if (answered) this.#options.storage?.answered(answered.id, answered.error);
+    const { subscribed } = message;
+    const local = subscribed && this.#bySub.get(subscribed.sub)?.query.local;
+    const wrong = local && this.#options.checkSchema?.(local, subscribed);
+    if (wrong) this.#complain(wrong);
     this.#carryOut(this.#state.receive(message));
   }
 

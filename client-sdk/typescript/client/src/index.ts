@@ -20,6 +20,7 @@ export {
   bool, bytea, date, float8, int8, json, numeric, table, text, timestamptz, uuid,
   type Column, type Columns, type KeyOf, type NewRow, type NewValues, type RowOf, type Table,
 } from "./query/schema.js";
+export { schemaCheck, type SchemaCheck } from "./query/schema_check.js";
 export type { Mutation } from "./state/mutations.js";
 export type { Change } from "./state/tree.js";
 export type { Content } from "./state/subscription.js";

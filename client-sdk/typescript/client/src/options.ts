@@ -5,6 +5,7 @@ import type { Wakeups } from "./connection/wakeups.js";
 import type { TidegateError } from "./error.js";
 import type { PostMutations } from "./optimistic/poster.js";
 import type { Mutators } from "./optimistic/transaction.js";
+import type { SchemaCheck } from "./query/schema_check.js";
 import type { Storage } from "./storage/storage.js";
 import type { Codec } from "./wire/value.js";
 
@@ -29,11 +30,13 @@ export interface ClientOptions<M extends Mutators> {
   readonly mutators?: M;
   /** Brings mutations to the application's own backend, in the place of the server's embedded store. */
   readonly postMutations?: PostMutations;
+  /** Tells `onError` where the schema is not what the server has: `schemaCheck()`. Default: nothing does. */
+  readonly checkSchema?: SchemaCheck | undefined;
   /** Keeps results and mutations over reloads. Default: none. */
   readonly storage?: Storage;
   /** Told of every mutation that is refused, also of those that a reload has outlived. */
   readonly onRefused?: (error: TidegateError, mutation: { readonly name: string; readonly args: unknown }) => void;
-  /** Told of what concerns no view: refused messages, a storage that fails, mutators that cannot run again. Default: `console.warn`. */
+  /** Told of what concerns no view: refused messages, a storage that fails, mutators that cannot run again, a schema that does not fit. Default: `console.warn`. */
   readonly onError?: (error: TidegateError) => void;
   /** How long a connection may take to be made and welcomed, milliseconds. Default: 10,000. */
   readonly connectTimeoutMs?: number;

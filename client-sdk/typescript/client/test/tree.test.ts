@@ -85,7 +85,7 @@ test("a maintained result equals one built from scratch, and its changes lead to
   for (let seed = 1; seed <= 60; seed += 1) {
     const r = random(seed);
     const rows = LAYOUT.tables.map(() => new Map<unknown, Held>());
-    const tree = new ResultTree(shapeOf(LAYOUT, () => false));
+    const tree = new ResultTree(shapeOf(LAYOUT, undefined));
     for (let step = 0; step < 60; step += 1) {
       const before = tree.list;
       const frozen = JSON.stringify(before);
@@ -112,7 +112,7 @@ test("a maintained result equals one built from scratch, and its changes lead to
 });
 
 test("rows whose children stay the same are the same objects", () => {
-  const tree = new ResultTree(shapeOf(LAYOUT, () => false));
+  const tree = new ResultTree(shapeOf(LAYOUT, undefined));
   const entry = (table: number, row: Row, places: number): NetChange => {
     const key = rowKey(row, LAYOUT.tables[table]!);
     return { table, key, new: { key, row, places } };
@@ -129,7 +129,7 @@ test("rows whose children stay the same are the same objects", () => {
 });
 
 test("pending rows lie over released ones and leave no trace", () => {
-  const tree = new ResultTree(shapeOf(LAYOUT, () => false));
+  const tree = new ResultTree(shapeOf(LAYOUT, undefined));
   const row = (id: number, rank: number) => ({ key: id, row: [id, rank, null], places: 1 });
   const none = () => LAYOUT.tables.map(() => new Map());
   tree.release([{ table: 0, key: 1, new: row(1, 0) }], new Map());
@@ -156,7 +156,7 @@ test("pending rows lie over released ones and leave no trace", () => {
 
 test("a one-row change in 10,000 rows costs well under a millisecond", () => {
   const layout: Layout = { tables: [LAYOUT.tables[0]!], places: [{ ...LAYOUT.places[0]! }] };
-  const tree = new ResultTree(shapeOf(layout, () => false));
+  const tree = new ResultTree(shapeOf(layout, undefined));
   const change = (id: number, rank: number): NetChange => ({ table: 0, key: id, new: { key: id, row: [id, rank, null], places: 1 } });
   tree.release(Array.from({ length: 10_000 }, (_, id) => change(id, (id * 7919) % 10_007)), new Map());
   const spent: number[] = [];

@@ -126,8 +126,12 @@ test("the compiler refuses what no column has", () => {
     () => from(issues).groupBy(["nope"], {}),
     // @ts-expect-error: no such column
     () => table("t", { id: int8() }, { key: ["nope"] }),
+    // @ts-expect-error: nothing equals NULL
+    () => from(issues).where("cost", null),
+    // @ts-expect-error: nothing equals NULL, here none is held either
+    () => from(issues).where("title", "<>", null),
   ];
-  assert.equal(wrong.length, 10);
+  assert.equal(wrong.length, 12);
   assert.throws(wrong[9]!, /names nope, which is no column/);
 });
 

@@ -31,7 +31,7 @@ for (const file of ["session.json", "aggregates.json"]) {
     test(`${file} in ${codec} shows what it says`, () => {
       const state = new State({ waitingOpsMax: 1000 });
       state.connect(codec, undefined);
-      const { subscription } = state.subscribe({ sql: "select" }, () => false);
+      const { subscription } = state.subscribe({ sql: "select" });
       let shows = 0;
       for (const frame of frames(file)) {
         for (const message of received(frame, codec)) {

@@ -1,4 +1,4 @@
-// A schema in TypeScript from the tables of a running server.
+// A schema in TypeScript from the tables and views of a running server.
 
 /** A column as `show columns` tells it. */
 export interface ShownColumn {
@@ -6,29 +6,36 @@ export interface ShownColumn {
   readonly type: string;
   readonly nullable: boolean;
   readonly default: unknown;
-  /** Its place in the primary key, from 1; null outside. */
+  /** Its place in the key, from 1; null outside. */
   readonly key: number | null;
 }
 
-/** A table with its columns in order. */
+/** A table or view with its columns in order. */
 export interface ShownTable {
   readonly name: string;
+  readonly view: boolean;
   readonly columns: readonly ShownColumn[];
 }
 
-/** The source of a module that exports each table; `module` is where it imports from. */
+/** The source of a module that exports each table, and each view that has a key; `module` is where it imports from. */
 export function generate(tables: readonly ShownTable[], module: string): string {
-  const types = new Set(tables.flatMap(({ columns }) => columns.map(({ type }) => type)));
+  const types = new Set(tables.filter(hasKey).flatMap(({ columns }) => columns.map(({ type }) => type)));
   const names = new Set<string>();
-  const declared = tables.map((table) => declaration(table, exportName(table.name, names)));
+  const declared = tables.map((table) => (hasKey(table) ? declaration(table, exportName(table.name, names)) : keyless(table)));
   return [
-    "// Made by tidegate-codegen from a server's tables; make it anew when they change.\n",
+    "// Made by tidegate-codegen from a server's tables and views; make it anew when they change.\n",
     `import { ${[...types, "table"].sort().join(", ")} } from ${JSON.stringify(module)};\n`,
     ...declared,
   ].join("\n");
 }
 
-function declaration({ name, columns }: ShownTable, exported: string): string {
+const hasKey = ({ columns }: ShownTable): boolean => columns.some(({ key }) => key !== null);
+
+/** Rows without a key have nothing that `from` could order and keep them by. */
+const keyless = ({ name }: ShownTable): string =>
+  `// ${JSON.stringify(name)} is not here: its rows have no key, so that \`from\` cannot read it; a query in \`sql\` can.\n`;
+
+function declaration({ name, view, columns }: ShownTable, exported: string): string {
   const lines = columns.map((column) => {
     const nullable = column.nullable ? ".orNull()" : "";
     const preset = column.default === null ? "" : `.default(${JSON.stringify(column.default)})`;
@@ -36,7 +43,8 @@ function declaration({ name, columns }: ShownTable, exported: string): string {
   });
   const key = columns.filter((column) => column.key !== null).sort((a, b) => a.key! - b.key!);
   const keyNames = key.map((column) => JSON.stringify(column.name)).join(", ");
-  return `export const ${exported} = table(\n  ${JSON.stringify(name)},\n  {\n${lines.join("")}  },\n  { key: [${keyNames}] },\n);\n`;
+  const note = view ? "/** A view: it is read like a table, and only the server writes it. */\n" : "";
+  return `${note}export const ${exported} = table(\n  ${JSON.stringify(name)},\n  {\n${lines.join("")}  },\n  { key: [${keyNames}] },\n);\n`;
 }
 
 /** `flight_notes` as `flightNotes`; never a word that the module uses already, nor the same twice. */

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// tidegate-codegen: writes a schema in TypeScript from the tables of a running server.
+// tidegate-codegen: writes a schema in TypeScript from the tables and views of a running server.
 
 import { writeFile } from "node:fs/promises";
 import { parseArgs } from "node:util";
@@ -7,7 +7,7 @@ import { generate, type ShownColumn, type ShownTable } from "./generate.js";
 
 const USAGE = `usage: tidegate-codegen URL [--out FILE] [--module NAME]
 
-Writes a schema for @tidegate/client from the tables of the server at URL.
+Writes a schema for @tidegate/client from the tables and materialized views of the server at URL.
 
   --out FILE     where to; without it, to standard output
   --module NAME  where the schema imports from [default: @tidegate/client]`;
@@ -17,27 +17,47 @@ const OWN = "tidegate_";
 
 interface Answer {
   readonly results?: readonly { readonly columns: readonly { readonly name: string }[]; readonly rows: readonly unknown[][] }[];
-  readonly error?: { readonly message: string };
+  readonly error?: { readonly message?: string };
 }
 
 async function show(url: URL, statement: string): Promise<Record<string, unknown>[]> {
   const response = await fetch(url, { method: "POST", body: JSON.stringify({ sql: statement }) });
-  const { results, error } = (await response.json()) as Answer;
-  if (!results) throw new Error(`${statement}: ${error?.message ?? response.statusText}`);
+  const { results, error } = answerOf(await response.text());
+  if (error?.message) throw new Error(`${statement}: ${error.message}`);
+  if (!Array.isArray(results)) {
+    throw new Error(`no Tidegate server answers here: POST ${url} gave ${response.status} ${response.statusText}`.trimEnd());
+  }
   const { columns, rows } = results[0]!;
-  return rows.map((row) => Object.fromEntries(columns.map(({ name }, index) => [name, row[index]])));
+  return rows.map((row: unknown[]) => Object.fromEntries(columns.map(({ name }: { name: string }, index: number) => [name, row[index]])));
+}
+
+/** What a text answers; nothing, where it is not what a Tidegate server says. */
+function answerOf(text: string): Answer {
+  try {
+    return (JSON.parse(text) as Answer | null) ?? {};
+  } catch {
+    return {};
+  }
 }
 
 async function tablesOf(server: string): Promise<ShownTable[]> {
   const url = new URL("v1/sql", server.endsWith("/") ? server : `${server}/`);
-  const names = (await show(url, "show tables")).map(({ name }) => String(name)).filter((name) => !name.startsWith(OWN));
   const tables: ShownTable[] = [];
-  for (const name of names) {
-    const quoted = `"${name.replaceAll('"', '""')}"`;
-    const columns = (await show(url, `show columns from ${quoted}`)) as unknown as ShownColumn[];
-    tables.push({ name, columns });
+  for (const statement of ["show tables", "show views"]) {
+    const names = (await show(url, statement)).map(({ name }) => String(name)).filter((name) => !name.startsWith(OWN));
+    for (const name of names) {
+      const quoted = `"${name.replaceAll('"', '""')}"`;
+      const columns = (await show(url, `show columns from ${quoted}`)) as unknown as ShownColumn[];
+      tables.push({ name, view: statement === "show views", columns });
+    }
   }
   return tables;
+}
+
+function fail(what: string, error: unknown): never {
+  const { message, cause } = error as Error;
+  console.error(`tidegate-codegen: ${what}: ${message}${cause instanceof Error ? ` (${cause.message})` : ""}`);
+  process.exit(1);
 }
 
 let usage: ReturnType<typeof read>;
@@ -56,13 +76,8 @@ if (usage.values.help) {
   console.log(USAGE);
 } else {
   const [url] = usage.positionals as [string];
-  try {
-    const source = generate(await tablesOf(url), usage.values.module);
-    if (usage.values.out === undefined) process.stdout.write(source);
-    else await writeFile(usage.values.out, source);
-  } catch (error) {
-    const { message, cause } = error as Error;
-    console.error(`tidegate-codegen: ${url}: ${message}${cause instanceof Error ? ` (${cause.message})` : ""}`);
-    process.exitCode = 1;
-  }
+  const { out, module } = usage.values;
+  const source = generate(await tablesOf(url).catch((error) => fail(url, error)), module);
+  if (out === undefined) process.stdout.write(source);
+  else await writeFile(out, source).catch((error) => fail(`cannot write ${out}`, error));
 }

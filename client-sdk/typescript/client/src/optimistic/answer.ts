@@ -1,7 +1,7 @@
 // Answers a new query at once from rows that are held for others, until the server's result comes.
 
 import type { LocalQuery, QueryAst } from "../query/ast.js";
-import { shapeOf, type Shape, type ShowsBigint } from "../state/shape.js";
+import { shapeOf, type Shape } from "../state/shape.js";
 import { ResultTree, type Overlay } from "../state/tree.js";
 import type { MapKey } from "../wire/compare.js";
 import type { Layout, OrderTerm, PlaceLayout, TableLayout } from "../wire/messages.js";
@@ -11,9 +11,9 @@ import { wholeRow } from "./overlay.js";
 import { layOver, localPlaces, passes } from "./places.js";
 
 /** The result as far as held rows tell; undefined when they tell nothing, or the query computes values. */
-export function answer(local: LocalQuery, args: Scope["args"], showsBigint: ShowsBigint, held: HeldRows): ResultTree | undefined {
+export function answer(local: LocalQuery, args: Scope["args"], held: HeldRows): ResultTree | undefined {
   const places = localPlaces(local.ast);
-  const shape = shapeHere(local, showsBigint);
+  const shape = shapeHere(local);
   if (!shape || places.some(({ aggregated }) => aggregated)) return undefined;
   const overlay: Overlay = shape.layout.tables.map(() => new Map());
   const parents = places.map(() => new Set<MapKey>());
@@ -41,9 +41,9 @@ export function answer(local: LocalQuery, args: Scope["args"], showsBigint: Show
 }
 
 /** The shape of a query's result; undefined when it names a table or column that the schema does not have. */
-function shapeHere(local: LocalQuery, showsBigint: ShowsBigint): Shape | undefined {
+function shapeHere(local: LocalQuery): Shape | undefined {
   try {
-    return shapeOf(layoutOf(local), showsBigint);
+    return shapeOf(layoutOf(local), local.tables);
   } catch {
     return undefined;
   }

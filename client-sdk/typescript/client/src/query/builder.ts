@@ -5,7 +5,7 @@ import type { QuerySource } from "../wire/messages.js";
 import type { Aggregate, LocalQuery, OrderBy, QueryAst, Related, TableSchema } from "./ast.js";
 import { termsOf, type Condition, type Terms } from "./condition.js";
 import type { Query, ROW } from "./query.js";
-import type { Columns, GivenOf, ShownOf, Table } from "./schema.js";
+import type { Columns, GivenOf, Shows, Table } from "./schema.js";
 
 declare const VALUE: unique symbol;
 
@@ -32,8 +32,14 @@ export type On<Own extends Columns, Other extends Columns> = { readonly [N in ke
 type Direction = "asc" | "desc";
 type Nulls = "nulls first" | "nulls last";
 type Comparison = "=" | "<>" | "<" | "<=" | ">" | ">=" | "like" | "ilike";
-type Shows<C extends Columns> = { readonly [N in keyof C]: ShownOf<C[N]> };
-type Simplify<T> = { readonly [N in keyof T]: T[N] };
+// The intersection has editors show the members in the place of the alias.
+type Simplify<T> = { readonly [N in keyof T]: T[N] } & {};
+
+/** Not a value: nothing equals NULL, ask with `where((c) => isNull(c.column))`. */
+interface UseIsNull {
+  readonly [VALUE]: never;
+}
+type NoNull<Given> = null extends Given ? UseIsNull : never;
 
 /** A query of a table with columns `C`, whose rows are shown as `Row`. */
 export class QueryBuilder<C extends Columns, Row> implements Query<Row> {
@@ -64,8 +70,8 @@ export class QueryBuilder<C extends Columns, Row> implements Query<Row> {
 
   /** Only rows that meet the condition, and those of earlier calls. */
   where(condition: (columns: Terms<C>) => Condition): QueryBuilder<C, Row>;
-  where<N extends keyof C & string>(column: N, value: NonNullable<GivenOf<C[N]>>): QueryBuilder<C, Row>;
-  where<N extends keyof C & string>(column: N, op: Comparison, value: NonNullable<GivenOf<C[N]>>): QueryBuilder<C, Row>;
+  where<N extends keyof C & string>(column: N, value: NonNullable<GivenOf<C[N]>> | NoNull<GivenOf<C[N]>>): QueryBuilder<C, Row>;
+  where<N extends keyof C & string>(column: N, op: Comparison, value: NonNullable<GivenOf<C[N]>> | NoNull<GivenOf<C[N]>>): QueryBuilder<C, Row>;
   where(first: string | ((columns: Terms<C>) => Condition), ...rest: readonly unknown[]): QueryBuilder<C, Row> {
     const [op, value] = rest.length > 1 ? rest : ["=", rest[0]];
     const added =

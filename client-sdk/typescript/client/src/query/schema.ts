@@ -36,8 +36,10 @@ export interface Table<Name extends string = string, C extends Columns = Columns
 export type ShownOf<C> = C extends { readonly [SHOWN]?: infer Shown } ? Exclude<Shown, undefined> : never;
 /** What a column is given. */
 export type GivenOf<C> = C extends { readonly [GIVEN]?: infer Given } ? Exclude<Given, undefined> : never;
+/** A row of all these columns. The intersection has editors show the members in the place of the alias. */
+export type Shows<C extends Columns> = { readonly [N in keyof C]: ShownOf<C[N]> } & {};
 /** A row with all its columns, as a query shows it. */
-export type RowOf<T extends Table> = { readonly [N in keyof T["columns"]]: ShownOf<T["columns"][N]> };
+export type RowOf<T extends Table> = Shows<T["columns"]>;
 /** The key columns' values. */
 export type KeyOf<T extends Table> = { readonly [N in T["key"][number]]: GivenOf<T["columns"][N]> };
 

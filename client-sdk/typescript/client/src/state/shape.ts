@@ -1,6 +1,7 @@
 // A layout made ready for building results: checked once, so that everything behind it can index without looking, and
 // with the comparators and keys that the result tree is kept by.
 
+import type { TableSchema } from "../query/ast.js";
 import { comparatorOf, mapKey, oneForm, tieOfTypes, type MapKey } from "../wire/compare.js";
 import type { Layout, OrderTerm, PlaceLayout, TableLayout } from "../wire/messages.js";
 import type { Value } from "../wire/value.js";
@@ -11,8 +12,8 @@ const PLACES_MAX = 32;
 /** A row's cells, in the order of its table's columns. */
 export type Row = readonly Value[];
 
-/** Whether a column is shown as a bigint always. */
-export type ShowsBigint = (table: string, column: string) => boolean;
+/** The tables that the application declares; undefined where it declares none. */
+export type Declared = ReadonlyMap<string, TableSchema> | undefined;
 
 /** A row as it is shown: columns, and under their names the child places. */
 export type Shown = Record<string, unknown>;
@@ -65,16 +66,16 @@ export const rowKey = (row: Row, { key, columns }: TableLayout): MapKey =>
  *
  * @throws {Violation} with what is wrong, when an index points nowhere or the tree is not in preorder.
  */
-export function shapeOf(layout: Layout, showsBigint: ShowsBigint): Shape {
+export function shapeOf(layout: Layout, declared: Declared): Shape {
   check(layout);
-  const places = layout.places.map((place, index) => placeShape(layout, place, index, showsBigint));
+  const places = layout.places.map((place, index) => placeShape(layout, place, index, declared));
   const allowed = layout.tables.map((_, table) =>
     layout.places.reduce((mask, place, index) => (place.table === table ? mask | (1 << index) : mask), 0),
   );
   return { layout, places, allowed };
 }
 
-function placeShape(layout: Layout, place: PlaceLayout, index: number, showsBigint: ShowsBigint): PlaceShape {
+function placeShape(layout: Layout, place: PlaceLayout, index: number, declared: Declared): PlaceShape {
   const table = layout.tables[place.table]!;
   const children = layout.places.flatMap((child, at): ChildShape[] => {
     if (child.parent !== index) return [];
@@ -107,7 +108,7 @@ function placeShape(layout: Layout, place: PlaceLayout, index: number, showsBigi
     groupOf: place.parent === null ? () => ROOT_GROUP : groupOf(layout, index, 1),
     compare: rowComparator(table, order),
     same: (a, b) => [...relevant].every((column) => sameValue(a[column]!, b[column]!)),
-    show: shower(table, place, showsBigint),
+    show: shower(table, place, declared),
   };
 }
 
@@ -158,10 +159,11 @@ function groupOf(layout: Layout, index: number, side: 0 | 1): (row: Row) => MapK
   };
 }
 
-function shower(table: TableLayout, place: PlaceLayout, showsBigint: ShowsBigint): (row: Row) => Shown {
+function shower(table: TableLayout, place: PlaceLayout, declared: Declared): (row: Row) => Shown {
+  const schema = declared?.get(table.name)?.columns;
   const columns = place.columns.map((column) => {
     const { name, type } = table.columns[column]!;
-    return { column, name, widened: type === "int8" && showsBigint(table.name, name) };
+    return { column, name, widened: type === "int8" && schema?.[name]?.bigint };
   });
   return (row) => {
     const shown: Shown = {};

@@ -11,7 +11,6 @@ import type { LocalQuery } from "../query/ast.js";
 import type { Codec } from "../wire/value.js";
 import type { Effect } from "./effect.js";
 import { Mutations, type Mutation } from "./mutations.js";
-import type { ShowsBigint } from "./shape.js";
 import { Subscription, type Held, type Prepared } from "./subscription.js";
 import type { RootChanges } from "./tree.js";
 import { Violation } from "./violation.js";
@@ -97,8 +96,8 @@ export class State {
   }
 
   /** Adds a subscription. */
-  subscribe(source: QuerySource, showsBigint: ShowsBigint, local?: LocalQuery): { subscription: Subscription; effects: Effect[] } {
-    const subscription = new Subscription(this.#nextSub, source, showsBigint, local);
+  subscribe(source: QuerySource, local?: LocalQuery): { subscription: Subscription; effects: Effect[] } {
+    const subscription = new Subscription(this.#nextSub, source, local);
     this.#nextSub += 1;
     this.#subscriptions.set(subscription.sub, subscription);
     const effects = this.#codec ? [send(subscription.subscribe()!)] : [];
@@ -186,7 +185,7 @@ export class State {
   #subscribed(subscribed: Subscribed): void {
     const { sub } = subscribed;
     if (sub === OWN && this.clientId !== undefined && !this.#subscriptions.has(OWN)) {
-      this.#subscriptions.set(OWN, new Subscription(OWN, undefined, () => false));
+      this.#subscriptions.set(OWN, new Subscription(OWN, undefined));
     }
     // Unsubscribed in the meantime: its frames are under way still.
     const subscription = this.#subscriptions.get(sub);

@@ -4,7 +4,7 @@ import type { Batch, ClientMessage, Layout, QuerySource, Resume, Subscribed } fr
 import type { Codec } from "../wire/value.js";
 import { Fold, readOp, type RowStep, type WaitingBatch } from "./batch.js";
 import type { LocalQuery } from "../query/ast.js";
-import { rowKey, sameValue, shapeOf, type Row, type Shape, type ShowsBigint } from "./shape.js";
+import { rowKey, sameValue, shapeOf, type Row, type Shape } from "./shape.js";
 import { ResultTree, type NetChange, type RootChanges } from "./tree.js";
 import { malformed, Violation } from "./violation.js";
 
@@ -61,7 +61,6 @@ export class Subscription {
     readonly sub: number,
     /** What to ask for; undefined for subscription 0, which nobody asks for. */
     readonly source: QuerySource | undefined,
-    readonly showsBigint: ShowsBigint,
     /** The query, when it can be evaluated here. */
     readonly local?: LocalQuery,
   ) {}
@@ -112,7 +111,7 @@ export class Subscription {
     const { epoch, fp, resumed, tables, places } = subscribed;
     const layout = { tables, places };
     const held = this.tree?.shape;
-    const shape = held && sameValue(held.layout, layout) ? held : shapeOf(layout, this.showsBigint);
+    const shape = held && sameValue(held.layout, layout) ? held : shapeOf(layout, this.local?.tables);
     const offered = this.#offered;
     this.#offered = undefined;
     if (resumed) {
@@ -213,7 +212,7 @@ export class Subscription {
 
   /** Shows what a store held, until the first release. */
   restore({ resume, content: { layout, rows } }: Held, stands: boolean, changes: RootChanges): void {
-    const tree = new ResultTree(shapeOf(layout, this.showsBigint));
+    const tree = new ResultTree(shapeOf(layout, this.local?.tables));
     const net = rows.map(([table, places, row]): NetChange => {
       const key = rowKey(row, layout.tables[table]!);
       return { table, key, new: { key, row, places } };

@@ -1,4 +1,4 @@
-// Made by tidegate-codegen from a server's tables; make it anew when they change.
+// Made by tidegate-codegen from a server's tables and views; make it anew when they change.
 
 import { bool, date, float8, int8, json, numeric, table, text, uuid } from "../../src/index.js";
 
@@ -24,3 +24,15 @@ export const flightNotes = table(
   },
   { key: ["id"] },
 );
+
+/** A view: it is read like a table, and only the server writes it. */
+export const noted = table(
+  "noted",
+  {
+    day: date().orNull(),
+    n: int8().orNull(),
+  },
+  { key: ["day"] },
+);
+
+// "days" is not here: its rows have no key, so that `from` cannot read it; a query in `sql` can.

@@ -36,7 +36,7 @@ export class Player {
     const effects: Effect[] = [];
     let resumes: Line["resumes"];
     if (subscribe !== undefined) {
-      const { subscription } = this.#state.subscribe({ name: "q" }, () => false);
+      const { subscription } = this.#state.subscribe({ name: "q" });
       if (subscription.sub !== subscribe) throw new Error(`${subscription.sub} in the place of ${subscribe}`);
     } else if (unsubscribe !== undefined) {
       this.#shown.delete(String(unsubscribe));

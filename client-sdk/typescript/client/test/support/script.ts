@@ -48,7 +48,7 @@ export class Script {
   }
 
   subscribe(source: object = { sql: "select" }): number {
-    const { subscription } = this.state.subscribe(source, () => false);
+    const { subscription } = this.state.subscribe(source);
     this.subscriptions.set(subscription.sub, subscription);
     return subscription.sub;
   }
