@@ -183,6 +183,33 @@ test("one's own notes can be changed and deleted, and the other window follows",
   assert.equal(await bob.inputValue("#add-note [name=author]"), "", "names are each visitor's own");
 });
 
+test("the keyboard keeps its place while a note is changed and deleted", async () => {
+  const focus = () => ada.evaluate(() => {
+    const { activeElement: at } = document;
+    return at.tagName === "TEXTAREA" ? `${at.form.id || "edit"} ${at.selectionStart} of ${at.value.length}` : at.textContent;
+  });
+  await ada.focus("#notes > li button");
+  await ada.keyboard.press("Enter");
+  assert.equal(await focus(), "edit 6 of 6", "the caret stands behind the text");
+  await ada.keyboard.type("!");
+  await ada.keyboard.press("Escape");
+  assert.equal(await focus(), "Edit");
+  assert.equal(await ada.locator("#flight").count(), 1, "Escape ends the change, not the visit");
+  assert.deepEqual((await notes(ada)).map(([body]) => body), ["second"]);
+  await ada.keyboard.press("Enter");
+  await ada.keyboard.press("Tab");
+  await ada.keyboard.press("Tab");
+  assert.equal(await focus(), "Cancel");
+  await ada.keyboard.press("Enter");
+  assert.equal(await focus(), "Edit");
+  await write(ada, "third");
+  await bodiesAre(bob, ["second", "third"]);
+  await ada.focus('#notes > li:last-child button:has-text("Delete")');
+  await ada.keyboard.press("Enter");
+  assert.equal(await focus(), "add-note 0 of 0");
+  await bodiesAre(bob, ["second"]);
+});
+
 test("a note that the server refuses is rolled back, with the reason, and its text is not lost", async () => {
   const long = "too long ".repeat(40).trim();
   await ada.fill("#add-note [name=body]", long);

@@ -1,6 +1,6 @@
 // Where a note's text is written, with a count. The count warns and nothing more: the rule is the server's.
 
-import { useId, type KeyboardEvent } from "react";
+import { useId, type KeyboardEvent, type Ref } from "react";
 import { BODY_LENGTH_MAX } from "./schema.js";
 
 interface Props {
@@ -8,9 +8,10 @@ interface Props {
   readonly value: string;
   readonly placeholder?: string;
   readonly onChange: (value: string) => void;
+  readonly ref?: Ref<HTMLTextAreaElement>;
 }
 
-export function BodyField({ label, value, placeholder, onChange }: Props) {
+export function BodyField({ label, value, placeholder, onChange, ref }: Props) {
   const id = useId();
   // As the server counts: characters, not UTF-16 units.
   const length = [...value.trim()].length;
@@ -23,7 +24,7 @@ export function BodyField({ label, value, placeholder, onChange }: Props) {
     <div className="field">
       <label htmlFor={id}>{label}</label>
       <textarea
-        id={id} rows={3} value={value} placeholder={placeholder} aria-describedby={`${id}-count`} name="body"
+        id={id} ref={ref} rows={3} value={value} placeholder={placeholder} aria-describedby={`${id}-count`} name="body"
         onChange={(event) => onChange(event.target.value)} onKeyDown={submitOnEnter}
       />
       <span id={`${id}-count`} className="count" data-over={length > BODY_LENGTH_MAX}>{length} of {BODY_LENGTH_MAX} characters</span>
