@@ -210,6 +210,23 @@ test("the keyboard keeps its place while a note is changed and deleted", async (
   await bodiesAre(bob, ["second"]);
 });
 
+test("a change outlives its note when another window deletes that", async () => {
+  await write(ada, "short-lived");
+  await bodiesAre(bob, ["second", "short-lived"]);
+  await ada.click('#notes > li:last-child button:has-text("Edit")');
+  await ada.keyboard.type(", but worth keeping");
+  await sql("delete from notes where body = 'short-lived'");
+  await ada.waitForSelector(".lost");
+  assert.match(await ada.innerText(".lost [role=alert]"), /deleted in another window/);
+  assert.equal(await ada.evaluate(() => document.activeElement.value), "short-lived, but worth keeping");
+  await picture(ada, "note-lost-change");
+  await ada.click('.lost button:has-text("Add as a new note")');
+  await Promise.all([ada, bob].map((page) => bodiesAre(page, ["second", "short-lived, but worth keeping"])));
+  assert.equal(await ada.locator(".lost").count(), 0);
+  await ada.click('#notes > li:last-child button:has-text("Delete")');
+  await Promise.all([ada, bob].map((page) => bodiesAre(page, ["second"])));
+});
+
 test("a note that the server refuses is rolled back, with the reason, and its text is not lost", async () => {
   const long = "too long ".repeat(40).trim();
   await ada.fill("#add-note [name=body]", long);

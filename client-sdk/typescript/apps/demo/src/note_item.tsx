@@ -1,7 +1,7 @@
 // One note. Whoever wrote it can change it and take it away.
 
 import { useConnectionStatus, useTidegate } from "@tidegate/react";
-import { useLayoutEffect, useRef, useState, type FormEvent, type KeyboardEvent } from "react";
+import { useLayoutEffect, useRef, type FormEvent, type KeyboardEvent } from "react";
 import { BodyField } from "./body_field.js";
 import type { Mutators } from "./client.js";
 import type { Note } from "./schema.js";
@@ -12,14 +12,15 @@ const formatAt = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "sh
 interface Props {
   readonly note: Note;
   readonly isPending: boolean;
+  /** What is being written in its place, while it is. */
+  readonly draft: string | null;
+  readonly setDraft: (draft: string | null) => void;
   /** The note was taken away by the visitor: the focus needs another place. */
   readonly onDelete: () => void;
 }
 
-export function NoteItem({ note, isPending, onDelete }: Props) {
+export function NoteItem({ note, isPending, draft, setDraft, onDelete }: Props) {
   const { mutate } = useTidegate<Mutators>();
-  /** What is being written in its place, while it is. */
-  const [draft, setDraft] = useState<string | null>(null);
   const isConnected = useConnectionStatus().state === "connected";
   const isOwn = note.visitor === visitor;
   const field = useRef<HTMLTextAreaElement>(null);

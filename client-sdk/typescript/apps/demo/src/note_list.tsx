@@ -1,8 +1,9 @@
 // A flight's notes, and the form for another. What the visitor writes shows at once; a note is marked as pending until
 // the server has it as it stands here.
 
-import { useRef } from "react";
+import { useRef, useState } from "react";
 import type { IsPending } from "./confirmed.js";
+import { LostChange } from "./lost_change.js";
 import type { Note } from "./schema.js";
 import { NoteForm } from "./note_form.js";
 import { NoteItem } from "./note_item.js";
@@ -14,14 +15,28 @@ interface Props {
 }
 
 export function NoteList({ flightId, notes, isPending }: Props) {
+  /** Changes that are being written, by the note's id: they outlive their note. */
+  const [drafts, setDrafts] = useState<ReadonlyMap<string, string>>(new Map());
+  const setDraft = (id: string, draft: string | null): void =>
+    setDrafts((before) => new Map(draft === null ? [...before].filter(([other]) => other !== id) : [...before, [id, draft]]));
+  const lost = [...drafts].filter(([id]) => !notes.some((note) => note.id === id));
   const newBody = useRef<HTMLTextAreaElement>(null);
+  const focusNewBody = (): void => newBody.current?.focus();
   return (
     <section className="notes" aria-labelledby="notes-title">
       <h3 id="notes-title">Notes <small>everybody who looks at this page sees them</small></h3>
       {notes.length === 0 && <p className="state" data-kind="empty">No notes yet. Write the first one below.</p>}
       <ol id="notes" aria-live="polite">
-        {notes.map((note) => <NoteItem key={note.id} note={note} isPending={isPending(note)} onDelete={() => newBody.current?.focus()} />)}
+        {notes.map((note) => (
+          <NoteItem
+            key={note.id} note={note} isPending={isPending(note)} draft={drafts.get(note.id) ?? null}
+            setDraft={(draft) => setDraft(note.id, draft)} onDelete={focusNewBody}
+          />
+        ))}
       </ol>
+      {lost.map(([id, draft]) => (
+        <LostChange key={id} flightId={flightId} draft={draft} setDraft={(text) => setDraft(id, text)} onDone={focusNewBody} />
+      ))}
       <NoteForm flightId={flightId} bodyRef={newBody} />
     </section>
   );
