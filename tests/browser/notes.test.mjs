@@ -238,14 +238,37 @@ test("a note that the server refuses is rolled back, with the reason, and its te
   } finally {
     server.resume();
   }
-  await ada.waitForSelector(".refusal");
-  assert.match(await ada.innerText(".refusal"), /was not added.*1 to 280 characters/s);
+  await ada.waitForSelector("#flight .refusal");
+  assert.match(await ada.innerText("#flight .refusal"), /was not added.*1 to 280 characters/s);
   await bodiesAre(ada, ["second"]);
   assert.deepEqual((await sql("select body from notes")).rows, [["second"]]);
   await picture(ada, "note-refused");
-  await ada.click('#add-note button:has-text("Bring the refused text back")');
-  assert.equal(await ada.inputValue("#add-note [name=body]"), long);
-  assert.equal(await ada.locator(".refusal").count(), 0);
+  assert.equal(await ada.inputValue("#add-note [name=body]"), long, "the text is back in the form");
+  assert.equal(await ada.locator(".refusal").count(), 1, "it is said once, beside the form");
+
+  await write(ada, "short enough");
+  await bodiesAre(bob, ["second", "short enough"]);
+  assert.equal(await ada.locator(".refusal").count(), 0, "what is settled is not said any more");
+
+  await ada.click('#notes > li:last-child button:has-text("Edit")');
+  await ada.fill("#notes textarea", long);
+  await ada.click("#notes .primary");
+  await ada.waitForSelector("#flight .refusal");
+  assert.equal(await ada.inputValue("#notes textarea"), long, "a refused change goes on where it was written");
+  await picture(ada, "note-change-refused");
+  await ada.click('#notes button:has-text("Cancel")');
+  await ada.click('#notes > li:last-child button:has-text("Delete")');
+  await bodiesAre(bob, ["second"]);
+});
+
+test("a text that is missing is asked for at once, beside the field", async () => {
+  await write(ada, "  ");
+  assert.equal(await ada.innerText("#add-note .missing"), "Write a text first.");
+  assert.equal(await ada.evaluate(() => document.activeElement.name), "body");
+  assert.deepEqual((await notes(ada)).map(([body]) => body), ["second"]);
+  await picture(ada, "note-missing");
+  await ada.keyboard.type("x");
+  assert.equal(await ada.innerText("#add-note .missing"), "");
   await ada.fill("#add-note [name=body]", "");
 });
 

@@ -1,7 +1,7 @@
 // The form for a new note. It can be sent whatever the connection is: the client sends the note when it can.
 
 import { useTidegate } from "@tidegate/react";
-import { useId, useState, type FormEvent, type Ref } from "react";
+import { useEffect, useId, useState, type FormEvent, type Ref } from "react";
 import { BodyField } from "./body_field.js";
 import type { Mutators } from "./client.js";
 import { refusals, useRefusals } from "./refusals.js";
@@ -20,16 +20,17 @@ export function NoteForm({ flightId, bodyRef }: Props) {
   const [author, setAuthor] = useState(rememberedName);
   const [body, setBody] = useState("");
   const refused = useRefusals().filter((refusal) => refusal.flightId === flightId && refusal.mutation === "addNote").at(-1);
-  const bringBack = ({ body: text, number }: NonNullable<typeof refused>): void => {
-    setBody(text);
-    refusals.dismiss(number);
-  };
+  const bringBack = ({ number }: NonNullable<typeof refused>): void => setBody(refusals.takeText(number));
+  useEffect(() => {
+    if (refused?.body && body === "") bringBack(refused);
+  }, [refused?.number]);
   const add = (event: FormEvent): void => {
     event.preventDefault();
     const name = author.trim();
     rememberName(name);
     mutate.addNote({ id: newId(), flight_id: flightId, visitor, author: name, body: body.trim(), at: new Date().toISOString() });
     setBody("");
+    refusals.settle(flightId);
   };
   return (
     <form id="add-note" className="note-form" onSubmit={add}>

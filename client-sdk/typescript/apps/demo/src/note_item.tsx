@@ -4,6 +4,7 @@ import { useConnectionStatus, useTidegate } from "@tidegate/react";
 import { useLayoutEffect, useRef, type FormEvent, type KeyboardEvent } from "react";
 import { BodyField } from "./body_field.js";
 import type { Mutators } from "./client.js";
+import { refusals } from "./refusals.js";
 import type { Note } from "./schema.js";
 import { visitor } from "./visitor.js";
 
@@ -32,6 +33,8 @@ export function NoteItem({ note, isPending, draft, setDraft, onDelete }: Props) 
     if (isEditing === wasEditing.current) return;
     wasEditing.current = isEditing;
     if (isEditing) {
+      // A refused change comes back by itself, while something else may be written.
+      if (document.activeElement instanceof HTMLTextAreaElement || document.activeElement instanceof HTMLInputElement) return;
       field.current?.focus();
       field.current?.setSelectionRange(field.current.value.length, field.current.value.length);
     } else {
@@ -43,6 +46,7 @@ export function NoteItem({ note, isPending, draft, setDraft, onDelete }: Props) 
     const body = (draft ?? "").trim();
     if (body !== note.body) mutate.editNote({ id: note.id, flight_id: note.flight_id, body });
     setDraft(null);
+    refusals.settle(note.flight_id);
   };
   const cancelOnEscape = (event: KeyboardEvent): void => {
     if (event.key !== "Escape") return;

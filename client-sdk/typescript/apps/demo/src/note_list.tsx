@@ -1,12 +1,14 @@
 // A flight's notes, and the form for another. What the visitor writes shows at once; a note is marked as pending until
 // the server has it as it stands here.
 
-import { useRef, useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import type { IsPending } from "./confirmed.js";
 import { LostChange } from "./lost_change.js";
-import type { Note } from "./schema.js";
 import { NoteForm } from "./note_form.js";
 import { NoteItem } from "./note_item.js";
+import { RefusalList } from "./refusal_list.js";
+import { refusals, useRefusals } from "./refusals.js";
+import type { Note } from "./schema.js";
 
 interface Props {
   readonly flightId: number;
@@ -19,6 +21,14 @@ export function NoteList({ flightId, notes, isPending }: Props) {
   const [drafts, setDrafts] = useState<ReadonlyMap<string, string>>(new Map());
   const setDraft = (id: string, draft: string | null): void =>
     setDrafts((before) => new Map(draft === null ? [...before].filter(([other]) => other !== id) : [...before, [id, draft]]));
+  const refused = useRefusals().filter((refusal) => refusal.flightId === flightId);
+  useEffect(() => {
+    // A refused change goes on where it was written, unless another one is under way there.
+    for (const { number, mutation, noteId, body } of refused) {
+      if (mutation !== "editNote" || body === "" || drafts.has(noteId)) continue;
+      setDraft(noteId, refusals.takeText(number));
+    }
+  }, [refused.at(-1)?.number]);
   const lost = [...drafts].filter(([id]) => !notes.some((note) => note.id === id));
   const newBody = useRef<HTMLTextAreaElement>(null);
   const focusNewBody = (): void => newBody.current?.focus();
@@ -37,6 +47,7 @@ export function NoteList({ flightId, notes, isPending }: Props) {
       {lost.map(([id, draft]) => (
         <LostChange key={id} flightId={flightId} draft={draft} setDraft={(text) => setDraft(id, text)} onDone={focusNewBody} />
       ))}
+      <RefusalList refused={refused} />
       <NoteForm flightId={flightId} bodyRef={newBody} />
     </section>
   );
