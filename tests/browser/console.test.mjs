@@ -223,7 +223,20 @@ test("a query with parameters takes their values", async () => {
   await until("it should ask for values", () => document.querySelector(".empty")?.innerText.includes("Give every parameter a value"));
   await page.fill(".arguments input", "LGA");
   await page.keyboard.press("Enter");
-  await showsRows("its rows", ["2|LGA", "5|LGA", "8|LGA", "11|LGA", "14|LGA"]);
+  const rows = ["2|LGA", "5|LGA", "8|LGA", "11|LGA", "14|LGA"];
+  await showsRows("its rows", rows);
+  await page.click("text=Open in the playground");
+  await until("the playground should open", () => document.querySelector("h1").textContent === "Playground");
+  assert.equal(await page.inputValue(".arguments input"), "LGA", "the value is carried over");
+  await showsRows("the same rows", rows);
+
+  await go("#/queries/from_airport", "from_airport");
+  await page.click("text=Open in the playground");
+  await until("it should ask for the value", () => document.querySelector("#query") && document.querySelector(".empty")?.innerText.includes("Give every parameter a value"));
+  assert.equal(await page.locator("[role=alert]").count(), 0, "nothing runs before that");
+  await page.fill(".arguments input", "LGA");
+  await page.keyboard.press("Control+Enter");
+  await showsRows("and run then", rows);
 });
 
 test("the playground runs SQL and shows what changes", async () => {
@@ -276,6 +289,18 @@ test("errors show with their place", async () => {
   await page.keyboard.press("Control+Enter");
   await until("the error should be back", () => document.querySelector("[role=alert] mark")?.textContent === "colour");
   await picture("error");
+  await page.setViewportSize({ width: 390, height: 900 });
+  await page.fill("#query", "select id, origin, status, delay, details, id as again, colour from flights");
+  await page.keyboard.press("Control+Enter");
+  await until("the marked place of a long line should be in sight", () => {
+    const mark = document.querySelector("[role=alert] mark");
+    const [inner, outer] = [mark, mark?.parentElement].map((element) => element?.getBoundingClientRect());
+    return mark?.parentElement.scrollLeft > 0 && inner.left >= outer.left && inner.right <= outer.right;
+  });
+  const height = await page.evaluate(() => document.querySelector("[role=alert] button").offsetHeight);
+  assert.ok(height < 40, `the button's words stand in one line, in ${height} px`);
+  await picture("error-390");
+  await page.setViewportSize({ width: 1280, height: 900 });
 });
 
 test("connections are listed with their lag", async () => {
