@@ -2,7 +2,7 @@
 
 import { remote } from "@tidegate/client";
 import { useMemo, useState, type ReactNode } from "react";
-import type { NamedQuery } from "../api.js";
+import { NotFound, type NamedQuery } from "../api.js";
 import { Arguments } from "../arguments.js";
 import { count, time } from "../format.js";
 import { useLive, type Row } from "../live.js";
@@ -24,7 +24,11 @@ export function QueryPage({ name }: { readonly name: string }): ReactNode {
   );
   return (
     <Page title={name} aside={aside}>
-      {error && <Problem error={error} />}
+      {error instanceof NotFound ? (
+        <div className="empty"><p>There is no query of this name. See <a href={hashOf("queries")}>all queries</a>.</p></div>
+      ) : (
+        error && <Problem error={error} />
+      )}
       {answer ? <One query={answer} typed={typed} setTyped={setTyped} /> : !error && <p className="empty" role="status">Asking the server…</p>}
     </Page>
   );

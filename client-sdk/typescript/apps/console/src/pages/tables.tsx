@@ -1,11 +1,12 @@
-// The tables there are, and one of them to browse.
+// The tables and views there are, and one table of them to browse.
 
 import { remote, type Json } from "@tidegate/client";
 import { useEffect, useMemo, useRef, useState, type ReactNode } from "react";
-import { columnsOf, type Status, type TableColumn } from "../api.js";
+import { columnsOf, views as viewsOf, type Status, type TableColumn } from "../api.js";
 import { count, counted } from "../format.js";
 import { useLive, type Row } from "../live.js";
 import { moveByKeys, Page, Problem } from "../parts.js";
+import { Poll, usePoll } from "../poll.js";
 import { hashOf } from "../route.js";
 import { LiveLine, RowsTable } from "../rows_table.js";
 
@@ -21,8 +22,10 @@ interface Props {
 }
 
 export function TablesPage({ status, name }: Props): ReactNode {
+  const views = usePoll(useMemo(() => new Poll(viewsOf), [])).answer ?? [];
+  const named = status && [...status.tables.map((table) => ({ ...table, isView: false })), ...views.map((view) => ({ ...view, isView: true }))];
   // The server's own come last.
-  const tables = status && [...status.tables].sort((a, b) => Number(isOwn(a.name)) - Number(isOwn(b.name)) || (a.name < b.name ? -1 : 1));
+  const tables = named?.sort((a, b) => Number(isOwn(a.name)) - Number(isOwn(b.name)) || (a.name < b.name ? -1 : 1));
   return (
     <Page title={name ?? "Tables"} aside={name !== undefined && <p className="facts"><a href={hashOf("tables")}>All tables</a></p>}>
       {tables && tables.length === 0 && name === undefined ? (
@@ -36,8 +39,8 @@ export function TablesPage({ status, name }: Props): ReactNode {
             <ul className="list" onKeyDown={moveByKeys}>
               {tables?.slice(0, TABLES_MAX).map((table) => (
                 <li key={table.name}>
-                  <a href={hashOf("tables", table.name)} aria-current={table.name === name ? "page" : undefined}>
-                    <span className="name">{table.name}</span>
+                  <a href={hashOf(table.isView ? "queries" : "tables", table.name)} aria-current={table.name === name ? "page" : undefined}>
+                    <span className="name">{table.name}{table.isView && <span className="badge">view</span>}</span>
                     <span className="count">{counted(table.rows, "row")}</span>
                   </a>
                 </li>
