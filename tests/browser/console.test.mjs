@@ -189,6 +189,10 @@ test("tables are listed, and one is browsed live", async () => {
   assert.equal(await page.locator("th[aria-sort]").getAttribute("aria-sort"), "descending");
   await page.click("text=Next");
   await showsRows("the second page of that order, after 22 NULLs and the 28 longest delays", ["87|EWR|scheduled|43.5", "86|LGA|scheduled|43"]);
+  await page.reload();
+  await showsRows("the same page from the address alone", ["87|EWR|scheduled|43.5", "86|LGA|scheduled|43"]);
+  await page.goBack();
+  await showsRows("the page before", ["5|LGA|scheduled|null", "10|JFK|scheduled|null"]);
 });
 
 test("an empty table says so, and fills by itself", async () => {
