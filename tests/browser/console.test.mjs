@@ -156,7 +156,7 @@ test("tables are listed, and one is browsed live", async () => {
   await go("#/tables", "Tables");
   await until("the tables should be listed", () => document.querySelectorAll(".list a").length === 5);
   const names = await page.locator(".list .name").allTextContents();
-  assert.deepEqual(names, ["airports", "empty", "flights", "per_originview", "tidegate_client_mutations"], "views marked, the server's own last");
+  assert.deepEqual(names, ["airports", "empty", "flights", "per_origin view", "tidegate_client_mutations"], "views marked, the server's own last");
   await page.click("text=flights");
   await isLive("50 rows");
   await showsRows("in the key's order", ["1|JFK|scheduled|1", "2|LGA|scheduled|1", "3|EWR|scheduled|1.5", "4|JFK|departed|2", "5|LGA|scheduled|null"]);

@@ -42,7 +42,7 @@ export function TablesPage({ status, name, params }: Props): ReactNode {
               {tables?.slice(0, TABLES_MAX).map((table) => (
                 <li key={table.name}>
                   <a href={hashOf(table.isView ? "queries" : "tables", table.name)} aria-current={table.name === name ? "page" : undefined}>
-                    <span className="name">{table.name}{table.isView && <span className="badge">view</span>}</span>
+                    <span className="name">{table.name}{table.isView && <> <span className="badge">view</span></>}</span>
                     <span className="count">{counted(table.rows, "row")}</span>
                   </a>
                 </li>
