@@ -257,6 +257,7 @@ test("a note that the server refuses is rolled back, with the reason, and its te
   assert.equal(await ada.inputValue("#notes textarea"), long, "a refused change goes on where it was written");
   await picture(ada, "note-change-refused");
   await ada.click('#notes button:has-text("Cancel")');
+  assert.equal(await ada.locator(".refusal").count(), 0);
   await ada.click('#notes > li:last-child button:has-text("Delete")');
   await bodiesAre(bob, ["second"]);
 });
@@ -276,6 +277,11 @@ test("a note that is written while the connection is cut survives a reload, and 
   outage = true;
   gate.shut();
   await until(ada, "the page says so", () => document.documentElement.dataset.state === "reconnecting");
+  const hidden = await ada.evaluate(() => {
+    const [notice, panel] = ["#notice", "#flight"].map((id) => document.querySelector(id).getBoundingClientRect());
+    return notice.right - panel.left;
+  });
+  assert.ok(hidden <= 0, `the panel hides ${hidden} px of the notice`);
   await write(ada, "from the tunnel");
   // Kept: the note, and the flight that it is on.
   await until(ada, "the note is kept", (id) => new Promise((resolve) => {
@@ -303,6 +309,26 @@ test("a note that is written while the connection is cut survives a reload, and 
   await Promise.all([bodiesAre(ada, ["second", "from the tunnel"]), bodiesAre(bob, ["second", "from the tunnel"])]);
   outage = false;
   assert.deepEqual((await sql("select body, count(*) from notes group by 1 order by 1")).rows, [["from the tunnel", 1], ["second", 1]]);
+});
+
+test("a change that was saved during an outage is not lost either when its note is gone by then", async () => {
+  await write(ada, "soon gone");
+  await bodiesAre(ada, ["second", "from the tunnel", "soon gone"]);
+  outage = true;
+  gate.shut();
+  await until(ada, "the page says so", () => document.documentElement.dataset.state === "reconnecting");
+  await ada.click('#notes > li:last-child button:has-text("Edit")');
+  await ada.keyboard.type(", not quite");
+  await ada.click("#notes .primary");
+  await sql("delete from notes where body = 'soon gone'");
+  gate.open();
+  await ada.waitForSelector(".lost");
+  outage = false;
+  assert.equal(await ada.inputValue(".lost textarea"), "soon gone, not quite");
+  await picture(ada, "note-lost-offline");
+  await ada.click('.lost button:has-text("Discard")');
+  assert.equal(await ada.locator(".lost, .refusal").count(), 0);
+  await bodiesAre(ada, ["second", "from the tunnel"]);
 });
 
 test("offline and back: no row is lost, none is repeated", async () => {

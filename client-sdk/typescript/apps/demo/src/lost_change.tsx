@@ -4,6 +4,7 @@ import { useTidegate } from "@tidegate/react";
 import { useEffect, useRef, type FormEvent } from "react";
 import { BodyField } from "./body_field.js";
 import type { Mutators } from "./client.js";
+import { refusals } from "./refusals.js";
 import { newId, rememberedName, visitor } from "./visitor.js";
 
 interface Props {
@@ -23,6 +24,7 @@ export function LostChange({ flightId, draft, setDraft, onDone }: Props) {
   }, []);
   const done = (): void => {
     setDraft(null);
+    refusals.settle(flightId);
     onDone();
   };
   const add = (event: FormEvent): void => {

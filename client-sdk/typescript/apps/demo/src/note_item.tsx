@@ -41,21 +41,25 @@ export function NoteItem({ note, isPending, draft, setDraft, onDelete }: Props) 
       editButton.current?.focus();
     }
   }, [isEditing]);
+  const finish = (): void => {
+    setDraft(null);
+    refusals.settle(note.flight_id);
+  };
   const save = (event: FormEvent): void => {
     event.preventDefault();
     const body = (draft ?? "").trim();
     if (body !== note.body) mutate.editNote({ id: note.id, flight_id: note.flight_id, body });
-    setDraft(null);
-    refusals.settle(note.flight_id);
+    finish();
   };
   const cancelOnEscape = (event: KeyboardEvent): void => {
     if (event.key !== "Escape") return;
     // The panel would take it as meant for itself.
     event.stopPropagation();
-    setDraft(null);
+    finish();
   };
   const remove = (): void => {
     mutate.deleteNote({ id: note.id, flight_id: note.flight_id, body: note.body });
+    refusals.settle(note.flight_id);
     onDelete();
   };
   return (
@@ -71,7 +75,7 @@ export function NoteItem({ note, isPending, draft, setDraft, onDelete }: Props) 
           <BodyField label="Change your note" value={draft} onChange={setDraft} ref={field} />
           <div className="buttons">
             <button type="submit" className="primary">Save</button>
-            <button type="button" onClick={() => setDraft(null)}>Cancel</button>
+            <button type="button" onClick={finish}>Cancel</button>
           </div>
         </form>
       )}
