@@ -325,6 +325,7 @@ test("a change that was saved during an outage is not lost either when its note 
   await ada.waitForSelector(".lost");
   outage = false;
   assert.equal(await ada.inputValue(".lost textarea"), "soon gone, not quite");
+  assert.equal(await ada.locator(".refusal").count(), 0, "it is said once");
   await picture(ada, "note-lost-offline");
   await ada.click('.lost button:has-text("Discard")');
   assert.equal(await ada.locator(".lost, .refusal").count(), 0);

@@ -47,7 +47,8 @@ export function NoteList({ flightId, notes, isPending }: Props) {
       {lost.map(([id, draft]) => (
         <LostChange key={id} flightId={flightId} draft={draft} setDraft={(text) => setDraft(id, text)} onDone={focusNewBody} />
       ))}
-      <RefusalList refused={refused} />
+      {/* What became of a lost change is said with it. */}
+      <RefusalList refused={refused.filter(({ noteId }) => !lost.some(([id]) => id === noteId))} />
       <NoteForm flightId={flightId} bodyRef={newBody} />
     </section>
   );
