@@ -142,6 +142,13 @@ test("the charts show departures and hours", async () => {
     flown: document.querySelectorAll("#blizzard-chart rect.flown").length,
     cancelled: document.querySelectorAll("#blizzard-chart rect.cancelled").length,
   }));
+  const beyond = await page.evaluate(() => {
+    const [plot, line] = ["#delays-chart g[clip-path]", "#delays-chart .grid line"].map((of) => document.querySelector(of));
+    const id = plot.getAttribute("clip-path").slice("url(#".length, -1);
+    const { x, width } = document.getElementById(id).firstElementChild;
+    return x.baseVal.value + width.baseVal.value - line.x2.baseVal.value;
+  });
+  assert.ok(beyond <= 3, `dots stand out to the right by their radius at most, not by ${beyond} px`);
   assert.ok(dots > 50, `${dots} dots`);
   assert.equal(dots, said);
   assert.ok(flown > 5 && flown === cancelled, `${flown} bars of flown and ${cancelled} of cancelled flights`);

@@ -20,6 +20,7 @@ let server;
 let browser;
 let page;
 let follower; // a client of its own: an event stream
+let isMissing = false; // while something is asked for that there is not
 let outage = false; // while the server is down, requests fail
 const complaints = []; // console errors, page errors, failed requests
 
@@ -77,7 +78,8 @@ before(async () => {
   });
   page = await browser.newPage({ viewport: { width: 1280, height: 900 }, colorScheme: "light" });
   page.on("console", (message) => {
-    const expected = outage && /WebSocket connection to .* failed|ERR_CONNECTION_|ERR_EMPTY_RESPONSE/.test(message.text());
+    const expected = outage && /WebSocket connection to .* failed|ERR_CONNECTION_|ERR_EMPTY_RESPONSE/.test(message.text())
+      || isMissing && /status of 404/.test(message.text());
     if (["error", "warning"].includes(message.type()) && !expected) complaints.push(`console: ${message.text()}`);
   });
   page.on("pageerror", (error) => complaints.push(`page: ${error.stack}`));
@@ -87,7 +89,7 @@ before(async () => {
     if (!outage && errorText !== "net::ERR_ABORTED") complaints.push(`request: ${request.url()} ${errorText}`);
   });
   page.on("response", (response) => {
-    if (response.status() >= 400) complaints.push(`response: ${response.status()} ${response.url()}`);
+    if (response.status() >= 400 && !(isMissing && response.status() === 404)) complaints.push(`response: ${response.status()} ${response.url()}`);
   });
   await page.goto(server.url);
 });
@@ -152,9 +154,9 @@ test("the status shows figures, plots and workers", async () => {
 
 test("tables are listed, and one is browsed live", async () => {
   await go("#/tables", "Tables");
-  await until("the tables should be listed", () => document.querySelectorAll(".list a").length === 4);
+  await until("the tables should be listed", () => document.querySelectorAll(".list a").length === 5);
   const names = await page.locator(".list .name").allTextContents();
-  assert.deepEqual(names, ["airports", "empty", "flights", "tidegate_client_mutations"], "the server's own last");
+  assert.deepEqual(names, ["airports", "empty", "flights", "per_origin view", "tidegate_client_mutations"], "views marked, the server's own last");
   await page.click("text=flights");
   await isLive("50 rows");
   await showsRows("in the key's order", ["1|JFK|scheduled|1", "2|LGA|scheduled|1", "3|EWR|scheduled|1.5", "4|JFK|departed|2", "5|LGA|scheduled|null"]);
@@ -187,11 +189,16 @@ test("tables are listed, and one is browsed live", async () => {
   assert.equal(await page.locator("th[aria-sort]").getAttribute("aria-sort"), "descending");
   await page.click("text=Next");
   await showsRows("the second page of that order, after 22 NULLs and the 28 longest delays", ["87|EWR|scheduled|43.5", "86|LGA|scheduled|43"]);
+  await page.reload();
+  await showsRows("the same page from the address alone", ["87|EWR|scheduled|43.5", "86|LGA|scheduled|43"]);
+  await page.goBack();
+  await showsRows("the page before", ["5|LGA|scheduled|null", "10|JFK|scheduled|null"]);
 });
 
 test("an empty table says so, and fills by itself", async () => {
   await go("#/tables/empty", "empty");
   await until("it should say that it is empty", () => document.querySelector(".empty")?.innerText.includes("has no rows"));
+  assert.match(await page.innerText("table.rows thead"), /id[^]*int8 · key/, "its columns show all the same");
   await sql("insert into empty values (7)");
   await showsRows("the first row", ["7"]);
 });
@@ -218,12 +225,40 @@ test("a query shows its rows live, and its plan", async () => {
   await picture("plan");
 });
 
+test("of a query that there is not, it is said so, once", async () => {
+  const asked = [];
+  const note = (request) => void (request.url().endsWith("/v1/queries/nope") && asked.push(request.url()));
+  page.on("request", note);
+  isMissing = true;
+  await go("#/queries/nope", "nope");
+  await until("it should say so", () => document.querySelector(".empty")?.innerText.includes("There is no query of this name"));
+  // The status is asked for at the same pace as a query that there is.
+  let answers = 0;
+  await page.waitForResponse((response) => response.url().endsWith("/v1/status") && (answers += 1) === 3);
+  assert.equal(asked.length, 1);
+  page.off("request", note);
+  isMissing = false;
+});
+
 test("a query with parameters takes their values", async () => {
   await go("#/queries/from_airport", "from_airport");
   await until("it should ask for values", () => document.querySelector(".empty")?.innerText.includes("Give every parameter a value"));
   await page.fill(".arguments input", "LGA");
   await page.keyboard.press("Enter");
-  await showsRows("its rows", ["2|LGA", "5|LGA", "8|LGA", "11|LGA", "14|LGA"]);
+  const rows = ["2|LGA", "5|LGA", "8|LGA", "11|LGA", "14|LGA"];
+  await showsRows("its rows", rows);
+  await page.click("text=Open in the playground");
+  await until("the playground should open", () => document.querySelector("h1").textContent === "Playground");
+  assert.equal(await page.inputValue(".arguments input"), "LGA", "the value is carried over");
+  await showsRows("the same rows", rows);
+
+  await go("#/queries/from_airport", "from_airport");
+  await page.click("text=Open in the playground");
+  await until("it should ask for the value", () => document.querySelector("#query") && document.querySelector(".empty")?.innerText.includes("Give every parameter a value"));
+  assert.equal(await page.locator("[role=alert]").count(), 0, "nothing runs before that");
+  await page.fill(".arguments input", "LGA");
+  await page.keyboard.press("Control+Enter");
+  await showsRows("and run then", rows);
 });
 
 test("the playground runs SQL and shows what changes", async () => {
@@ -257,8 +292,8 @@ test("the playground runs JSON, and shows nested rows", async () => {
 
 test("errors show with their place", async () => {
   const cases = [
-    ["select origin,\n  colour\nfrom flights", "Unknown column colour", "colour"],
-    ["select origin from flihgts", "Unknown table flihgts", "flihgts"],
+    ["select origin,\n  colour\nfrom flights", "unknown column colour", "colour"],
+    ["select origin from flihgts", "unknown table flihgts", "flihgts"],
     ['{"table": "flights",\n "where": {"op": "<<", "args": [1, 2]}}', "operator or function <<", '{"op": "<<", "args": [1, 2]}'],
     ['{"table": "flights",\n "limit" 5}', "This is not JSON", "5"],
     ["delete from flights", "select", undefined],
@@ -276,6 +311,18 @@ test("errors show with their place", async () => {
   await page.keyboard.press("Control+Enter");
   await until("the error should be back", () => document.querySelector("[role=alert] mark")?.textContent === "colour");
   await picture("error");
+  await page.setViewportSize({ width: 390, height: 900 });
+  await page.fill("#query", "select id, origin, status, delay, details, id as again, colour from flights");
+  await page.keyboard.press("Control+Enter");
+  await until("the marked place of a long line should be in sight", () => {
+    const mark = document.querySelector("[role=alert] mark");
+    const [inner, outer] = [mark, mark?.parentElement].map((element) => element?.getBoundingClientRect());
+    return mark?.parentElement.scrollLeft > 0 && inner.left >= outer.left && inner.right <= outer.right;
+  });
+  const height = await page.evaluate(() => document.querySelector("[role=alert] button").offsetHeight);
+  assert.ok(height < 40, `the button's words stand in one line, in ${height} px`);
+  await picture("error-390");
+  await page.setViewportSize({ width: 1280, height: 900 });
 });
 
 test("connections are listed with their lag", async () => {

@@ -183,6 +183,50 @@ test("one's own notes can be changed and deleted, and the other window follows",
   assert.equal(await bob.inputValue("#add-note [name=author]"), "", "names are each visitor's own");
 });
 
+test("the keyboard keeps its place while a note is changed and deleted", async () => {
+  const focus = () => ada.evaluate(() => {
+    const { activeElement: at } = document;
+    return at.tagName === "TEXTAREA" ? `${at.form.id || "edit"} ${at.selectionStart} of ${at.value.length}` : at.textContent;
+  });
+  await ada.focus("#notes > li button");
+  await ada.keyboard.press("Enter");
+  assert.equal(await focus(), "edit 6 of 6", "the caret stands behind the text");
+  await ada.keyboard.type("!");
+  await ada.keyboard.press("Escape");
+  assert.equal(await focus(), "Edit");
+  assert.equal(await ada.locator("#flight").count(), 1, "Escape ends the change, not the visit");
+  assert.deepEqual((await notes(ada)).map(([body]) => body), ["second"]);
+  await ada.keyboard.press("Enter");
+  await ada.keyboard.press("Tab");
+  await ada.keyboard.press("Tab");
+  assert.equal(await focus(), "Cancel");
+  await ada.keyboard.press("Enter");
+  assert.equal(await focus(), "Edit");
+  await write(ada, "third");
+  await bodiesAre(bob, ["second", "third"]);
+  await ada.focus('#notes > li:last-child button:has-text("Delete")');
+  await ada.keyboard.press("Enter");
+  assert.equal(await focus(), "add-note 0 of 0");
+  await bodiesAre(bob, ["second"]);
+});
+
+test("a change outlives its note when another window deletes that", async () => {
+  await write(ada, "short-lived");
+  await bodiesAre(bob, ["second", "short-lived"]);
+  await ada.click('#notes > li:last-child button:has-text("Edit")');
+  await ada.keyboard.type(", but worth keeping");
+  await sql("delete from notes where body = 'short-lived'");
+  await ada.waitForSelector(".lost");
+  assert.match(await ada.innerText(".lost [role=alert]"), /deleted in another window/);
+  assert.equal(await ada.evaluate(() => document.activeElement.value), "short-lived, but worth keeping");
+  await picture(ada, "note-lost-change");
+  await ada.click('.lost button:has-text("Add as a new note")');
+  await Promise.all([ada, bob].map((page) => bodiesAre(page, ["second", "short-lived, but worth keeping"])));
+  assert.equal(await ada.locator(".lost").count(), 0);
+  await ada.click('#notes > li:last-child button:has-text("Delete")');
+  await Promise.all([ada, bob].map((page) => bodiesAre(page, ["second"])));
+});
+
 test("a note that the server refuses is rolled back, with the reason, and its text is not lost", async () => {
   const long = "too long ".repeat(40).trim();
   await ada.fill("#add-note [name=body]", long);
@@ -194,14 +238,38 @@ test("a note that the server refuses is rolled back, with the reason, and its te
   } finally {
     server.resume();
   }
-  await ada.waitForSelector(".refusal");
-  assert.match(await ada.innerText(".refusal"), /was not added.*1 to 280 characters/s);
+  await ada.waitForSelector("#flight .refusal");
+  assert.match(await ada.innerText("#flight .refusal"), /was not added.*1 to 280 characters/s);
   await bodiesAre(ada, ["second"]);
   assert.deepEqual((await sql("select body from notes")).rows, [["second"]]);
   await picture(ada, "note-refused");
-  await ada.click('#add-note button:has-text("Bring the refused text back")');
-  assert.equal(await ada.inputValue("#add-note [name=body]"), long);
+  assert.equal(await ada.inputValue("#add-note [name=body]"), long, "the text is back in the form");
+  assert.equal(await ada.locator(".refusal").count(), 1, "it is said once, beside the form");
+
+  await write(ada, "short enough");
+  await bodiesAre(bob, ["second", "short enough"]);
+  assert.equal(await ada.locator(".refusal").count(), 0, "what is settled is not said any more");
+
+  await ada.click('#notes > li:last-child button:has-text("Edit")');
+  await ada.fill("#notes textarea", long);
+  await ada.click("#notes .primary");
+  await ada.waitForSelector("#flight .refusal");
+  assert.equal(await ada.inputValue("#notes textarea"), long, "a refused change goes on where it was written");
+  await picture(ada, "note-change-refused");
+  await ada.click('#notes button:has-text("Cancel")');
   assert.equal(await ada.locator(".refusal").count(), 0);
+  await ada.click('#notes > li:last-child button:has-text("Delete")');
+  await bodiesAre(bob, ["second"]);
+});
+
+test("a text that is missing is asked for at once, beside the field", async () => {
+  await write(ada, "  ");
+  assert.equal(await ada.innerText("#add-note .missing"), "Write a text first.");
+  assert.equal(await ada.evaluate(() => document.activeElement.name), "body");
+  assert.deepEqual((await notes(ada)).map(([body]) => body), ["second"]);
+  await picture(ada, "note-missing");
+  await ada.keyboard.type("x");
+  assert.equal(await ada.innerText("#add-note .missing"), "");
   await ada.fill("#add-note [name=body]", "");
 });
 
@@ -209,6 +277,11 @@ test("a note that is written while the connection is cut survives a reload, and 
   outage = true;
   gate.shut();
   await until(ada, "the page says so", () => document.documentElement.dataset.state === "reconnecting");
+  const hidden = await ada.evaluate(() => {
+    const [notice, panel] = ["#notice", "#flight"].map((id) => document.querySelector(id).getBoundingClientRect());
+    return notice.right - panel.left;
+  });
+  assert.ok(hidden <= 0, `the panel hides ${hidden} px of the notice`);
   await write(ada, "from the tunnel");
   // Kept: the note, and the flight that it is on.
   await until(ada, "the note is kept", (id) => new Promise((resolve) => {
@@ -236,6 +309,27 @@ test("a note that is written while the connection is cut survives a reload, and 
   await Promise.all([bodiesAre(ada, ["second", "from the tunnel"]), bodiesAre(bob, ["second", "from the tunnel"])]);
   outage = false;
   assert.deepEqual((await sql("select body, count(*) from notes group by 1 order by 1")).rows, [["from the tunnel", 1], ["second", 1]]);
+});
+
+test("a change that was saved during an outage is not lost either when its note is gone by then", async () => {
+  await write(ada, "soon gone");
+  await bodiesAre(ada, ["second", "from the tunnel", "soon gone"]);
+  outage = true;
+  gate.shut();
+  await until(ada, "the page says so", () => document.documentElement.dataset.state === "reconnecting");
+  await ada.click('#notes > li:last-child button:has-text("Edit")');
+  await ada.keyboard.type(", not quite");
+  await ada.click("#notes .primary");
+  await sql("delete from notes where body = 'soon gone'");
+  gate.open();
+  await ada.waitForSelector(".lost");
+  outage = false;
+  assert.equal(await ada.inputValue(".lost textarea"), "soon gone, not quite");
+  assert.equal(await ada.locator(".refusal").count(), 0, "it is said once");
+  await picture(ada, "note-lost-offline");
+  await ada.click('.lost button:has-text("Discard")');
+  assert.equal(await ada.locator(".lost, .refusal").count(), 0);
+  await bodiesAre(ada, ["second", "from the tunnel"]);
 });
 
 test("offline and back: no row is lost, none is repeated", async () => {

@@ -15,6 +15,9 @@ export class Refusal extends Error {
   }
 }
 
+/** There is nothing of that name. */
+export class NotFound extends Refusal {}
+
 export interface Status {
   readonly server: string;
   readonly ready: boolean;
@@ -93,7 +96,7 @@ export interface TableColumn {
 export async function json<T>(path: string, init?: RequestInit): Promise<T> {
   const response = await fetch(path, { ...init, signal: AbortSignal.timeout(ANSWER_MS_MAX) });
   const body = await response.json();
-  if (!response.ok) throw new Refusal(body.error.code, body.error.message);
+  if (!response.ok) throw new (response.status === 404 ? NotFound : Refusal)(body.error.code, body.error.message);
   return body as T;
 }
 
@@ -116,6 +119,18 @@ async function statement(sql: string, args: Readonly<Record<string, unknown>> = 
 export async function columnsOf(table: string): Promise<readonly TableColumn[]> {
   const rows = await statement(`show columns from "${table.replaceAll('"', '""')}"`);
   return rows.map((row) => row as unknown as TableColumn);
+}
+
+/** A materialized view, kept up to date by its query. */
+export interface View {
+  readonly name: string;
+  readonly rows: number;
+}
+
+/** The materialized views. */
+export async function views(): Promise<readonly View[]> {
+  const rows = await statement("show views");
+  return rows.map((row) => row as unknown as View);
 }
 
 /** How a select is maintained, one line a fact. */

@@ -46,7 +46,7 @@ function pageOf({ page, name, params }: Route, monitored: Monitored | undefined)
     case "status":
       return <StatusPage monitored={monitored} />;
     case "tables":
-      return <TablesPage status={monitored?.status} name={name} />;
+      return <TablesPage status={monitored?.status} name={name} params={params} />;
     case "queries":
       return name === undefined ? <QueriesPage /> : <QueryPage key={name} name={name} />;
     case "playground":

@@ -10,7 +10,7 @@ export const ROWS_MAX = 50_000;
 
 const TOO_MANY = new TidegateError(
   "too_many_rows",
-  `the result has more than ${ROWS_MAX} rows, which is what the console holds; give the query a limit`,
+  `The result has more than ${ROWS_MAX} rows, which is what the console holds; give the query a limit`,
 );
 
 /** A row of any query. */

@@ -99,5 +99,5 @@ export function Tabs<T extends string>(props: {
   );
 }
 
-/** A message as a sentence. */
-export const sentence = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1) + (/[.!?)]$/.test(text) ? "" : ".");
+/** A message as a sentence. Its first word stays as it is: it may be a name. */
+export const sentence = (text: string): string => text + (/[.!?)]$/.test(text) ? "" : ".");

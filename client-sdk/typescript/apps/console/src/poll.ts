@@ -1,7 +1,8 @@
-// Asks for something again and again, as long as somebody looks and the page is visible.
+// Asks for something again and again, as long as somebody looks and the page is visible. What there is not is asked for
+// once: it is looked for again when somebody comes back to it.
 
 import { useMemo, useSyncExternalStore } from "react";
-import { json } from "./api.js";
+import { json, NotFound } from "./api.js";
 
 /** The time between an answer and the next question, milliseconds. */
 const PAUSE_MS = 1_000;
@@ -53,6 +54,7 @@ export class Poll<T> {
     this.#asking = false;
     for (const listener of [...this.#listeners]) listener();
     clearTimeout(this.#timer);
+    if (this.#state.error instanceof NotFound) return;
     this.#timer = setTimeout(this.#look, PAUSE_MS);
   }
 }

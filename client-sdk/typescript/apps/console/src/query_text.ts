@@ -34,7 +34,7 @@ export function sourceOf(text: string, args: Readonly<Record<string, unknown>>):
   } catch (error) {
     const { message } = error as SyntaxError;
     // Browsers add the place in words of their own.
-    throw new TextFault(`this is not JSON: ${message.replace(/ in JSON at position.*| at line \d+ column.*/, "")}`, syntaxPlace(text, message));
+    throw new TextFault(`This is not JSON: ${message.replace(/ in JSON at position.*| at line \d+ column.*/, "")}`, syntaxPlace(text, message));
   }
 }
 

@@ -13,7 +13,7 @@ const SHOWN_STEP = 100;
 interface Props {
   readonly live: LiveRows;
   readonly label: string;
-  /** Columns to show before there are rows to tell them. */
+  /** Columns to show while there are no rows to tell them. */
   readonly columns?: readonly string[];
   /** The cells of the head, in the place of the columns' names. */
   readonly head?: (column: string) => ReactNode;
@@ -26,9 +26,8 @@ export function RowsTable({ live, label, columns: known, head, empty }: Props): 
   const columns = known ?? Object.keys(rows[0] ?? {});
   const visible = rows.slice(0, shown);
   const numeric = new Set(columns.filter((column) => isNumber(visible.find((row) => row[column] !== null)?.[column])));
-  if (rows.length === 0 && (live.status === "complete" || columns.length === 0)) {
-    return live.status === "complete" ? <div className="empty">{empty}</div> : live.status !== "error" && <Loading />;
-  }
+  const isEmpty = rows.length === 0 && live.status === "complete";
+  if (columns.length === 0) return isEmpty ? <div className="empty">{empty}</div> : live.status !== "error" && <Loading />;
   return (
     <>
       <Scroll label={label}>
@@ -47,6 +46,7 @@ export function RowsTable({ live, label, columns: known, head, empty }: Props): 
           </tbody>
         </table>
       </Scroll>
+      {isEmpty && <div className="empty below">{empty}</div>}
       {rows.length > shown && (
         <p className="more">
           The first {count(shown)} of {counted(rows.length, "row")}.{" "}

@@ -12,6 +12,16 @@ export function valuesOf(texts: Readonly<Record<string, string>>, types: Readonl
   return Object.fromEntries(typed.map(([name, text]) => [name, valueOf(text, WRITTEN_AS_STRING.has(types[name] ?? ""))]));
 }
 
+/** Writes values as people would type them where no type is declared: what `valuesOf` reads. */
+export function textsOf(values: Readonly<Record<string, unknown>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, textOf(value)]));
+}
+
+function textOf(value: unknown): string {
+  const isPlain = typeof value === "string" && value !== "" && valueOf(value, false) === value;
+  return isPlain ? value : stringified(value);
+}
+
 function valueOf(text: string, isString: boolean): unknown {
   if (isString && !/^(\[.*\]|".*"|null)$/s.test(text)) return text;
   try {

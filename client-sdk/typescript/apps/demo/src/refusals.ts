@@ -12,8 +12,9 @@ const REFUSALS_MAX = 3;
 export interface Refusal {
   readonly number: number;
   readonly mutation: keyof Mutators;
+  readonly noteId: string;
   readonly flightId: number;
-  /** What was to be written. */
+  /** What was to be written; empty once it is back in a field. */
   readonly body: string;
   readonly reason: string;
 }
@@ -23,13 +24,26 @@ class Refusals {
   #made = 0;
   readonly #listeners = new Set<() => void>();
 
-  add(mutation: keyof Mutators, { flight_id: flightId, body }: Pick<Note, "flight_id" | "body">, error: TidegateError): void {
+  add(mutation: keyof Mutators, { id, flight_id: flightId, body }: Pick<Note, "id" | "flight_id" | "body">, error: TidegateError): void {
     this.#made += 1;
-    this.#set([...this.#list, { number: this.#made, mutation, flightId, body, reason: reasonOf(error) }].slice(-REFUSALS_MAX));
+    this.#set([...this.#list, { number: this.#made, mutation, noteId: id, flightId, body, reason: reasonOf(error) }].slice(-REFUSALS_MAX));
   }
 
   dismiss(number: number): void {
     this.#set(this.#list.filter((refusal) => refusal.number !== number));
+  }
+
+  /** Hands out the text, to be shown in a field. */
+  takeText(number: number): string {
+    const text = this.#list.find((refusal) => refusal.number === number)?.body ?? "";
+    this.#set(this.#list.map((refusal) => (refusal.number === number ? { ...refusal, body: "" } : refusal)));
+    return text;
+  }
+
+  /** The visitor goes on with a flight's notes: what was refused before is of no more use, unless it holds a text. */
+  settle(flightId: number): void {
+    const isUseful = ({ mutation, body }: Refusal): boolean => mutation !== "deleteNote" && body !== "";
+    this.#set(this.#list.filter((refusal) => refusal.flightId !== flightId || isUseful(refusal)));
   }
 
   readonly subscribe = (listener: () => void): (() => void) => {

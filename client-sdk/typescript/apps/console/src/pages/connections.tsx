@@ -23,6 +23,8 @@ function List({ total, connections }: Connections): ReactNode {
     <>
       <p className="hint">
         Those furthest behind come first{total > connections.length && ` (${count(connections.length)} of ${count(total)})`}. This page is one of them.
+        Released is the last commit that was sent to a connection: where it is older than the newest and there is no lag, nothing
+        later concerned it.
       </p>
       <Scroll label="Connections">
         <table>

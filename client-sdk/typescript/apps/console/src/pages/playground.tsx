@@ -1,7 +1,7 @@
 // A query is typed, run, and watched live. It is kept in the address, so that it can be shared.
 
 import { remote, type QuerySource } from "@tidegate/client";
-import { useEffect, useMemo, useRef, useState, type KeyboardEvent, type ReactNode } from "react";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState, type KeyboardEvent, type ReactNode } from "react";
 import { planOf, type Status } from "../api.js";
 import { Arguments } from "../arguments.js";
 import { useLive, type Row } from "../live.js";
@@ -49,13 +49,15 @@ export function PlaygroundPage({ params, status }: Props): ReactNode {
     }
     replaceHash(hashOf("playground", undefined, { q: text, ...(Object.keys(own).length > 0 && { a: JSON.stringify(own) }) }));
   };
-  // The address brings a query along, or another one later: it runs as if it had been typed.
+  // The address brings a query along, or another one later: it runs as if it had been typed, once it has all its values.
   useEffect(() => {
     if (shared === "" || (runs.current > 0 && shared === text)) return;
     const own = argumentsOf(sharedArguments);
     setText(shared);
     setTexts(own);
-    start(shared, own);
+    if (missing(shared, own).length === 0) return start(shared, own);
+    setRun(undefined);
+    setFault(undefined);
   }, [shared, sharedArguments]);
 
   const onKeyDown = (event: KeyboardEvent): void => {
@@ -113,6 +115,8 @@ export function PlaygroundPage({ params, status }: Props): ReactNode {
             </Tabs>
           )}
         </section>
+      ) : shared !== "" && shared === text && missing(text, texts).length > 0 ? (
+        <div className="empty"><p>Give every parameter a value, then press Run to see what the query answers.</p></div>
       ) : (
         !fault && <Examples tables={status?.tables ?? []} choose={example} />
       )}
@@ -164,13 +168,19 @@ interface FaultyProps {
 /** An error in a text, with the line at fault. */
 function Faulty({ text, error, place, show }: FaultyProps): ReactNode {
   const line = place && lineAt(text, place);
+  const mark = useRef<HTMLElement>(null);
+  useLayoutEffect(() => {
+    // A line that is wider than its place is scrolled to what is marked in it.
+    const [element, code] = [mark.current, mark.current?.parentElement];
+    if (element && code) code.scrollLeft = element.offsetLeft - (code.clientWidth - element.offsetWidth) / 2;
+  }, [text, place?.start]);
   return (
     <div className="problem" role="alert">
       <p>{sentence(error.message)}</p>
       {line && (
         <p className="place">
           <span className="line-number">line {line.number}</span>
-          <code>{line.parts[0]}<mark>{line.parts[1] || " "}</mark>{line.parts[2]}</code>
+          <code>{line.parts[0]}<mark ref={mark}>{line.parts[1] || " "}</mark>{line.parts[2]}</code>
           <button type="button" onClick={() => show(place)}>Go there</button>
         </p>
       )}
@@ -201,6 +211,10 @@ function Examples({ tables, choose }: { readonly tables: Status["tables"]; reado
     </div>
   );
 }
+
+/** The parameters of a query that have no value. */
+const missing = (text: string, texts: Readonly<Record<string, string>>): readonly string[] =>
+  parametersOf(text).filter((name) => (texts[name] ?? "") === "");
 
 /** The texts of parameters as an address brings them; none when they cannot be read. */
 function argumentsOf(text: string): Readonly<Record<string, string>> {

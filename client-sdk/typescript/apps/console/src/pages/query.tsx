@@ -2,7 +2,7 @@
 
 import { remote } from "@tidegate/client";
 import { useMemo, useState, type ReactNode } from "react";
-import type { NamedQuery } from "../api.js";
+import { NotFound, type NamedQuery } from "../api.js";
 import { Arguments } from "../arguments.js";
 import { count, time } from "../format.js";
 import { useLive, type Row } from "../live.js";
@@ -10,30 +10,47 @@ import { Page, Plan, Problem, Tabs } from "../parts.js";
 import { usePolled } from "../poll.js";
 import { hashOf } from "../route.js";
 import { LiveLine, RowsTable } from "../rows_table.js";
-import { pretty, stringified, valuesOf } from "../values.js";
+import { pretty, stringified, textsOf, valuesOf } from "../values.js";
 import { State } from "./queries.js";
 
 export function QueryPage({ name }: { readonly name: string }): ReactNode {
   const { answer, error } = usePolled<NamedQuery>(`/v1/queries/${encodeURIComponent(name)}`);
+  const [typed, setTyped] = useState<Readonly<Record<string, string>>>({});
   const aside = (
     <p className="facts">
-      {answer && <a href={hashOf("playground", undefined, { q: textOf(answer) })}>Open in the playground</a>}
+      {answer && <a href={hashOf("playground", undefined, { q: textOf(answer), ...argumentsOf(typed, answer) })}>Open in the playground</a>}
       <a href={hashOf("queries")}>All queries</a>
     </p>
   );
   return (
     <Page title={name} aside={aside}>
-      {error && <Problem error={error} />}
-      {answer ? <One query={answer} /> : !error && <p className="empty" role="status">Asking the server…</p>}
+      {error instanceof NotFound ? (
+        <div className="empty"><p>There is no query of this name. See <a href={hashOf("queries")}>all queries</a>.</p></div>
+      ) : (
+        error && <Problem error={error} />
+      )}
+      {answer ? <One query={answer} typed={typed} setTyped={setTyped} /> : !error && <p className="empty" role="status">Asking the server…</p>}
     </Page>
   );
 }
 
 const textOf = (query: NamedQuery): string => query.sql ?? pretty(query.query);
 
-function One({ query }: { readonly query: NamedQuery }): ReactNode {
+/** The playground knows no declared types, so that values go there as what they are. */
+function argumentsOf(typed: Readonly<Record<string, string>>, { args }: NamedQuery): { readonly a?: string } {
+  const texts = textsOf(valuesOf(typed, args));
+  return Object.keys(texts).length > 0 ? { a: JSON.stringify(texts) } : {};
+}
+
+interface OneProps {
+  readonly query: NamedQuery;
+  /** The texts of its parameters. */
+  readonly typed: Readonly<Record<string, string>>;
+  readonly setTyped: (typed: Readonly<Record<string, string>>) => void;
+}
+
+function One({ query, typed, setTyped }: OneProps): ReactNode {
   const names = Object.keys(query.args);
-  const [typed, setTyped] = useState<Readonly<Record<string, string>>>({});
   // What was typed when it was last asked for.
   const [values, setValues] = useState<Readonly<Record<string, unknown>> | undefined>(names.length === 0 ? {} : undefined);
   const [tab, setTab] = useState<"rows" | "plan">("rows");

@@ -1,13 +1,15 @@
-// The tables there are, and one of them to browse.
+// The tables and views there are, and one table of them to browse.
 
 import { remote, type Json } from "@tidegate/client";
 import { useEffect, useMemo, useRef, useState, type ReactNode } from "react";
-import { columnsOf, type Status, type TableColumn } from "../api.js";
+import { columnsOf, views as viewsOf, type Status, type TableColumn } from "../api.js";
 import { count, counted } from "../format.js";
 import { useLive, type Row } from "../live.js";
 import { moveByKeys, Page, Problem } from "../parts.js";
+import { Poll, usePoll } from "../poll.js";
 import { hashOf } from "../route.js";
 import { LiveLine, RowsTable } from "../rows_table.js";
+import { keyOf, PAGES_MAX, paramsOf, placeIn, startAfter, startColumns, type TablePlace } from "../table_place.js";
 
 /** Rows of one page. */
 const PAGE_ROWS = 50;
@@ -18,11 +20,14 @@ const TABLES_MAX = 500;
 interface Props {
   readonly status: Status | undefined;
   readonly name: string | undefined;
+  readonly params: URLSearchParams;
 }
 
-export function TablesPage({ status, name }: Props): ReactNode {
+export function TablesPage({ status, name, params }: Props): ReactNode {
+  const views = usePoll(useMemo(() => new Poll(viewsOf), [])).answer ?? [];
+  const named = status && [...status.tables.map((table) => ({ ...table, isView: false })), ...views.map((view) => ({ ...view, isView: true }))];
   // The server's own come last.
-  const tables = status && [...status.tables].sort((a, b) => Number(isOwn(a.name)) - Number(isOwn(b.name)) || (a.name < b.name ? -1 : 1));
+  const tables = named?.sort((a, b) => Number(isOwn(a.name)) - Number(isOwn(b.name)) || (a.name < b.name ? -1 : 1));
   return (
     <Page title={name ?? "Tables"} aside={name !== undefined && <p className="facts"><a href={hashOf("tables")}>All tables</a></p>}>
       {tables && tables.length === 0 && name === undefined ? (
@@ -36,8 +41,8 @@ export function TablesPage({ status, name }: Props): ReactNode {
             <ul className="list" onKeyDown={moveByKeys}>
               {tables?.slice(0, TABLES_MAX).map((table) => (
                 <li key={table.name}>
-                  <a href={hashOf("tables", table.name)} aria-current={table.name === name ? "page" : undefined}>
-                    <span className="name">{table.name}</span>
+                  <a href={hashOf(table.isView ? "queries" : "tables", table.name)} aria-current={table.name === name ? "page" : undefined}>
+                    <span className="name">{table.name}{table.isView && <> <span className="badge">view</span></>}</span>
                     <span className="count">{counted(table.rows, "row")}</span>
                   </a>
                 </li>
@@ -45,7 +50,7 @@ export function TablesPage({ status, name }: Props): ReactNode {
             </ul>
             {tables && tables.length > TABLES_MAX && <p className="hint">The first {TABLES_MAX} of {count(tables.length)} tables.</p>}
           </nav>
-          {name !== undefined && <OneTable key={name} name={name} />}
+          {name !== undefined && <OneTable key={name} name={name} params={params} />}
         </div>
       )}
     </Page>
@@ -54,9 +59,7 @@ export function TablesPage({ status, name }: Props): ReactNode {
 
 const isOwn = (name: string): boolean => name.startsWith("tidegate_");
 
-type Order = readonly [column: string, direction: "asc" | "desc"];
-
-function OneTable({ name }: { readonly name: string }): ReactNode {
+function OneTable({ name, params }: { readonly name: string; readonly params: URLSearchParams }): ReactNode {
   const [columns, setColumns] = useState<readonly TableColumn[]>();
   const [error, setError] = useState<Error>();
   const [asked, setAsked] = useState(0);
@@ -68,28 +71,29 @@ function OneTable({ name }: { readonly name: string }): ReactNode {
     };
   }, [name, asked]);
   if (error) return <Problem error={error} />;
-  return columns ? <Browser name={name} columns={columns} changed={() => setAsked(asked + 1)} /> : <p className="empty" role="status">Asking the server…</p>;
+  if (!columns) return <p className="empty" role="status">Asking the server…</p>;
+  return <Browser name={name} columns={columns} place={placeIn(params, columns)} changed={() => setAsked(asked + 1)} />;
 }
 
 interface BrowserProps {
   readonly name: string;
   readonly columns: readonly TableColumn[];
+  readonly place: TablePlace;
   /** The columns are others by now. */
   readonly changed: () => void;
 }
 
-function Browser({ name, columns, changed }: BrowserProps): ReactNode {
-  const key = columns.filter((column) => column.key !== null).sort((a, b) => a.key! - b.key!).map((column) => column.name);
-  const [order, setOrder] = useState<Order>();
-  // The rows after which this page and those before it begin; the first page begins at the beginning.
-  const [starts, setStarts] = useState<readonly Row[]>([]);
-  const start = starts.at(-1);
+function Browser({ name, columns, place, changed }: BrowserProps): ReactNode {
+  const { order, starts } = place;
+  const key = keyOf(columns);
+  const go = (to: TablePlace): void => void (location.hash = hashOf("tables", name, paramsOf(to)));
   const query = useMemo(() => {
-    const after = start && Object.fromEntries([...(order ? [order[0]] : []), ...key].map((column) => [column, start[column]]));
+    const start = starts.at(-1);
+    const after = start && Object.fromEntries(startColumns(place, columns).map((column, at) => [column, start[at]]));
     return remote<Row>({
       query: { table: name, limit: PAGE_ROWS, ...(order && { order_by: [order] }), ...(after && { start: { after } }) } as Json,
     });
-  }, [name, order, start]);
+  }, [name, columns, JSON.stringify(paramsOf(place))]);
   const live = useLive(query);
   // The rows of one page stay until those of the next are there.
   const held = useRef(live);
@@ -98,13 +102,11 @@ function Browser({ name, columns, changed }: BrowserProps): ReactNode {
     if (live.error?.code === "schema_changed") changed();
   }, [live.error]);
   const first = starts.length * PAGE_ROWS + 1;
-  const by: Order | undefined = order ?? (key[0] === undefined ? undefined : [key[0], "asc"]);
-  const sort = (column: string): void => {
-    setOrder(by?.[0] === column && by[1] === "asc" ? [column, "desc"] : [column, "asc"]);
-    setStarts([]);
-  };
+  const by: TablePlace["order"] = order ?? (key[0] === undefined ? undefined : [key[0], "asc"]);
+  const sort = (column: string): void => go({ order: [column, by?.[0] === column && by[1] === "asc" ? "desc" : "asc"], starts: [] });
   const types = new Map(columns.map((column) => [column.name, column]));
   const last = live.rows.at(-1);
+  const isEnd = starts.length + 1 >= PAGES_MAX;
   const isFull = live.rows.length === PAGE_ROWS;
   return (
     <section className="one" aria-label={`Table ${name}`}>
@@ -131,10 +133,13 @@ function Browser({ name, columns, changed }: BrowserProps): ReactNode {
         }}
       />
       <div className="pager">
-        <button type="button" disabled={starts.length === 0} onClick={() => setStarts(starts.slice(0, -1))}>Previous</button>
+        <button type="button" disabled={starts.length === 0} onClick={() => go({ order, starts: starts.slice(0, -1) })}>Previous</button>
         <span>{live.rows.length > 0 && `Rows ${count(first)} to ${count(first + live.rows.length - 1)}`}</span>
-        <button type="button" disabled={!isFull || key.length === 0} onClick={() => last && setStarts([...starts, last])}>Next</button>
+        <button type="button" disabled={!isFull || key.length === 0 || isEnd} onClick={() => last && go({ order, starts: [...starts, startAfter(last, startColumns(place, columns))] })}>Next</button>
       </div>
+      {isFull && isEnd && (
+        <p className="hint">Only the first {PAGES_MAX} pages can be turned. See other rows in another order, or by a query with <code>where</code> in the playground.</p>
+      )}
       {isFull && key.length === 0 && (
         <p className="hint">The table has no primary key to continue from, so only its first {PAGE_ROWS} rows show. See others by a query with <code>where</code> in the playground.</p>
       )}
