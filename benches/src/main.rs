@@ -21,7 +21,12 @@ mod view;
 use anyhow::{Context as _, bail};
 use clap::Parser;
 use figure::{FIGURES, Figure};
+use mimalloc::MiMalloc;
 use std::{ffi::OsString, process::ExitCode};
+
+/// The server's.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 /// Measure Tidegate's figures.
 #[derive(Debug, Parser)]

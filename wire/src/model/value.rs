@@ -385,6 +385,23 @@ mod tests {
     use super::*;
 
     #[test]
+    fn doubles_are_read_to_the_last_bit() {
+        for number in [
+            2.770_142_669_748_114_6_f64,
+            0.1 + 0.2,
+            5e-324,
+            1.797_693_134_862_315_7e308,
+            9_007_199_254_740_993.0,
+        ] {
+            let json: Json = serde_json::from_str(&format!("{number:?}")).expect("a number");
+            let Ok(Value::Float8(read)) = Value::from_json(ColumnType::Float8, &json) else {
+                panic!("{json} is one")
+            };
+            assert_eq!(read.to_bits(), number.to_bits(), "{number:?}");
+        }
+    }
+
+    #[test]
     fn int8_compares_with_fractions_exactly() {
         let big = 9_007_199_254_740_993; // 2^53 + 1 has no double of its own
         assert_eq!(ValueRef::Int8(big).compare(ValueRef::Float8(9_007_199_254_740_992.0)), Ordering::Greater);
