@@ -21,7 +21,7 @@ use hashbrown::HashMap;
 use std::{
     io,
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{Arc, atomic::Ordering::Relaxed},
+    sync::{Arc, Weak, atomic::Ordering::Relaxed},
     thread::JoinHandle,
     time::Duration,
 };
@@ -98,6 +98,10 @@ pub fn spawn(
     std::thread::Builder::new().name(format!("hydrate-{}", id.0)).stack_size(STACK_BYTES).spawn(
         move || {
             for request in aside_receiver {
+                // Whoever asked may have gone while it waited.
+                if request.wanted.strong_count() == 0 {
+                    continue;
+                }
                 let aside = request.hydrate(deadline);
                 if inputs.send(WorkerInput::Aside(Box::new(aside))).is_err() {
                     return;
@@ -151,11 +155,21 @@ struct Request {
     values: Arc<[Value]>,
     shape: Arc<crate::query::Shape>,
     at: Arc<Snapshot>,
+    /// Whether the worker still waits for it.
+    wanted: Weak<()>,
+}
+
+/// What a worker keeps of a hydration that is done aside.
+struct Waiting {
+    /// What was committed meanwhile.
+    deltas: Vec<Arc<Delta>>,
+    /// Lives as long as the hydration is wanted.
+    wanted: Arc<()>,
 }
 
 impl Request {
     fn hydrate(self, deadline: Duration) -> Aside {
-        let Self { query, binding, values, shape, at } = self;
+        let Self { query, binding, values, shape, at, wanted: _ } = self;
         let result = catch_unwind(AssertUnwindSafe(|| {
             let mut pipeline = Pipeline::new(shape);
             let mut changes = Vec::new();
@@ -176,7 +190,7 @@ struct Worker {
     units: Arc<Units>,
     by_table: HashMap<TableId, Vec<QueryId>>,
     /// Hydrations under way aside, with the deltas since they were asked for.
-    pending: HashMap<BindingId, Vec<Arc<Delta>>>,
+    pending: HashMap<BindingId, Waiting>,
     asides: Sender<Request>,
     drain: DrainHandle,
     deadline: Duration,
@@ -253,10 +267,10 @@ impl Worker {
                 Err(fault) => self.fail(query, fault)?,
             }
         }
-        for waiting in self.pending.values_mut() {
-            waiting.push(Arc::clone(delta));
-            if waiting.len() >= CATCH_UP_DELTAS_MAX {
-                *waiting = vec![Delta::merge(waiting)];
+        for Waiting { deltas, .. } in self.pending.values_mut() {
+            deltas.push(Arc::clone(delta));
+            if deltas.len() >= CATCH_UP_DELTAS_MAX {
+                *deltas = vec![Delta::merge(deltas)];
             }
         }
         let moved = cv != self.snapshot.cv();
@@ -332,7 +346,10 @@ impl Worker {
             Ok(Some(Err(fault))) => self.tell(WorkerEvent::Faulted { query, binding: Some(binding), fault }),
             Ok(None) => {
                 let shape = Arc::clone(family.shape());
-                self.hydrate_aside(Request { query, binding, values, shape, at: Arc::clone(&self.snapshot) })
+                let waiting = Waiting { deltas: Vec::new(), wanted: Arc::default() };
+                let (at, wanted) = (Arc::clone(&self.snapshot), Arc::downgrade(&waiting.wanted));
+                self.pending.insert(binding, waiting);
+                self.hydrate_aside(Request { query, binding, values, shape, at, wanted })
             }
             Err(fault) => self.fail(query, fault),
         }
@@ -340,7 +357,6 @@ impl Worker {
 
     fn hydrate_aside(&mut self, request: Request) -> Result<(), DrainLost> {
         let (query, binding) = (request.query, request.binding);
-        self.pending.insert(binding, Vec::new());
         // The side thread may itself be waiting to hand something back: a full queue must not stop this thread.
         if self.asides.try_send(request).is_err() {
             self.pending.remove(&binding);
@@ -355,7 +371,7 @@ impl Worker {
     /// Brings a hydration that was done aside up to the present and makes it the family's.
     fn take_over(&mut self, aside: Aside) -> Result<(), DrainLost> {
         let Aside { query, binding, result } = aside;
-        let Some(deltas) = self.pending.remove(&binding) else { return Ok(()) };
+        let Some(Waiting { deltas, .. }) = self.pending.remove(&binding) else { return Ok(()) };
         let Some(family) = self.families.get_mut(&query) else { return Ok(()) };
         let taken = result.and_then(|(pipeline, changes)| {
             family.take_over(binding, pipeline, changes, &deltas, self.deadline)
