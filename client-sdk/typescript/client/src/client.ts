@@ -335,8 +335,8 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
     try {
       const stored = await storage.open({
         writer: (own) => this.#change((mutations, effects) => mutations.setWriter(own, effects)),
-        added: (mutation) => this.#carryOut(this.#state.mutate([mutation])),
-        numbered: (ids) => this.#change((mutations, effects) => ids.forEach(([ticket, id]) => mutations.numbered(ticket, id, effects))),
+        added: (mutations) => this.#carryOut(this.#state.mutate(mutations)),
+        numbered: (ids) => this.#change((mutations, effects) => mutations.numbered(ids, effects)),
         answered: (id, error) => this.#change((mutations, effects) => mutations.answered(id, error, effects)),
         failed: (error) => this.#complain(error),
       });
