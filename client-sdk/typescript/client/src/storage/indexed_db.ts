@@ -37,6 +37,8 @@ interface Position {
   readonly cv: number;
   readonly resume: Resume | undefined;
   readonly savedAt: number;
+  /** Who saved the content. */
+  readonly by: string;
 }
 
 type Message =
@@ -52,6 +54,7 @@ export function indexedDbStorage(options: IndexedDbOptions): Storage {
 class IndexedDbStorage implements Storage {
   readonly #options: IndexedDbOptions;
   readonly #name: string;
+  readonly #tab = uniqueName();
   #opening: Promise<IDBDatabase> | undefined;
   #database: IDBDatabase | undefined;
   #channel: BroadcastChannel | undefined;
@@ -112,7 +115,9 @@ class IndexedDbStorage implements Storage {
     await this.#write(async (stores) => {
       const [positions, contents] = [stores(QUERIES), stores(CONTENTS)];
       for (const [key, { cv, resume, content }] of queries) {
-        positions.put({ cv, resume, savedAt } satisfies Position, key);
+        // Another tab may have saved its own since, of another commit; that stays as it is until the result changes.
+        if (!content && ((await result(positions.get(key))) as Position | undefined)?.by !== this.#tab) continue;
+        positions.put({ cv, resume, savedAt, by: this.#tab } satisfies Position, key);
         if (content) contents.put(content, key);
       }
       const all = [...(await records<Position>(positions))].sort(([, a], [, b]) => b.savedAt - a.savedAt);
