@@ -13,8 +13,6 @@ export type KnownRow = Map<string, Value>;
 /** See the file's head. */
 export class HeldRows {
   readonly #subscriptions: readonly Subscription[];
-  /** Rows that were looked for already, by table. */
-  readonly #looked = new Map<string, Map<MapKey, KnownRow | undefined>>();
   /** Tables whose rows were gathered already. */
   readonly #gathered = new Map<string, Map<MapKey, KnownRow>>();
 
@@ -23,11 +21,8 @@ export class HeldRows {
     this.#subscriptions = subscriptions.filter(({ local }) => local && !local.ast.group_by);
   }
 
-  /** What is known of a row, as it was released; undefined when it is not held. Looked for once, since every result asks. */
+  /** What is known of a row, as it was released; undefined when it is not held. */
   row(table: string, key: MapKey): KnownRow | undefined {
-    const looked = this.#looked.get(table) ?? new Map<MapKey, KnownRow | undefined>();
-    this.#looked.set(table, looked);
-    if (looked.has(key)) return looked.get(key);
     let known: KnownRow | undefined;
     for (const { tree, layout, index } of this.#tables(table)) {
       const entry = tree.released(index, key);
@@ -35,7 +30,6 @@ export class HeldRows {
       known ??= new Map();
       layout.columns.forEach(({ name }, column) => known!.set(name, entry.row[column]!));
     }
-    looked.set(key, known);
     return known;
   }
 
