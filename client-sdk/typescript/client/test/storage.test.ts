@@ -262,7 +262,7 @@ test("a kept result that cannot be read is told of, and asked for anew", async (
   const storage: Storage = {
     open: (events) => {
       events.writer(true);
-      return Promise.resolve({ clientId: "kept", mutations: [], queries: new Map([[QUERY.key, { cv: 5, resume: undefined, content: broken }]]) });
+      return Promise.resolve({ clientId: "kept", cv: 5, mutations: [], queries: new Map([[QUERY.key, { cv: 5, resume: undefined, content: broken }]]) });
     },
     changed() {}, addMutation: () => Promise.resolve(), number: () => Promise.resolve(), answered() {}, settle: () => Promise.resolve(), close() {},
   };

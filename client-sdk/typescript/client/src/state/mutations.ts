@@ -33,8 +33,8 @@ const byId = (a: Mutation, b: Mutation): number => (a.id ?? Infinity) - (b.id ??
 /** See the file's head. */
 export class Mutations {
   #queue: Pending[] = [];
-  /** The last id that was given, by this process or before it; undefined before the server's count was seen. */
-  #lastId: number | undefined;
+  /** The last id that was given, by this process or before it, as far as is known. */
+  #lastId = 0;
   /** The last id that is in the released state, as far as is known. */
   #confirmed = 0;
   /** Whether that is of what is released now, and not of before the connection was made or the page loaded. */
@@ -62,7 +62,7 @@ export class Mutations {
   /** Queues mutations that are not there yet, and sends them when the connection is ready. */
   add(mutations: readonly Mutation[], effects: Effect[]): void {
     const known = new Set(this.#queue.map(({ ticket }) => ticket));
-    const added = mutations.filter(({ ticket }) => !known.has(ticket)).map((mutation) => ({ ...mutation })).sort(byId);
+    const added = mutations.filter(({ ticket }) => !known.has(ticket)).map((mutation) => ({ ...mutation }));
     this.#queue.push(...added);
     this.#queue.sort(byId);
     this.#send(added, effects);
@@ -80,10 +80,10 @@ export class Mutations {
     const byTicket = new Map(ids);
     for (const pending of this.#queue) {
       // The writer's own ids stand.
-      if (!this.#writes || pending.id === undefined) pending.id = byTicket.get(pending.ticket) ?? pending.id;
+      pending.id = (this.#writes && pending.id) || byTicket.get(pending.ticket) || pending.id;
     }
     this.#queue.sort(byId);
-    this.#lastId = Math.max(this.#lastId ?? 0, ...byTicket.values());
+    this.#lastId = Math.max(this.#lastId, ...byTicket.values());
     this.#settle(effects);
   }
 
@@ -99,7 +99,7 @@ export class Mutations {
   counted(count: number | undefined, effects: Effect[]): void {
     if (this.#ready) return;
     this.#ready = true;
-    const last = count ?? this.#lastId ?? 0;
+    const last = count ?? this.#lastId;
     const first = this.#queue.find(({ id }) => id !== undefined)?.id;
     if (first !== undefined && last + 1 < first) {
       // The server has lost what it once confirmed (another database, or one restored): the queue starts over from
@@ -113,7 +113,7 @@ export class Mutations {
       this.#lastId = last;
     } else {
       // Ids given before the connection was lost stand; without any, the server's count goes on.
-      const given = Math.max(...this.#queue.map(({ id }) => id ?? 0), first === undefined ? 0 : (this.#lastId ?? 0));
+      const given = Math.max(...this.#queue.map(({ id }) => id ?? 0), first === undefined ? 0 : this.#lastId);
       this.#lastId = Math.max(given, last);
       this.#confirmed = Math.min(this.#confirmed, last);
     }
@@ -159,8 +159,8 @@ export class Mutations {
   #send(due: readonly Pending[], effects: Effect[]): void {
     if (!this.#ready || !this.#writes) return;
     for (const pending of due) {
-      pending.id ??= (this.#lastId ?? 0) + 1;
-      this.#lastId = Math.max(this.#lastId ?? 0, pending.id);
+      pending.id ??= this.#lastId + 1;
+      this.#lastId = Math.max(this.#lastId, pending.id);
     }
     for (let start = 0; start < due.length; start += MUTATIONS_PER_PUSH) {
       const mutations = due.slice(start, start + MUTATIONS_PER_PUSH).map((pending) => ({ ...pending, id: pending.id! }));

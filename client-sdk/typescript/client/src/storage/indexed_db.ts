@@ -103,7 +103,8 @@ class IndexedDbStorage implements Storage {
       if (mutations.some(({ id }) => id === undefined)) this.#tell({ added: true });
       this.#elect(events);
     }
-    return { clientId, queries, mutations };
+    const cv = Math.max(0, ...[...queries.values()].map((query) => query.cv));
+    return { clientId, cv, queries, mutations };
   }
 
   changed(present: () => { readonly cv: number; readonly queries: readonly KeptQuery[] }): void {

@@ -26,6 +26,8 @@ export interface KeptQuery {
 export interface Stored {
   /** Names the client for the server; the same for all who share the storage. */
   readonly clientId: string;
+  /** The newest commit version of these results. */
+  readonly cv: number;
   /** Results by the query's key. */
   readonly queries: ReadonlyMap<string, StoredQuery>;
   /** Mutations that were not settled, in the order in which they were made, whoever made them. */
