@@ -94,7 +94,10 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
         backoff: this.#backoff(),
       },
       {
-        opened: (token) => this.#carryOut(this.#state.connect(codec, token)),
+        opened: (token) => {
+          for (const live of this.#queries.values()) this.#askAgain(live);
+          this.#carryOut(this.#state.connect(codec, token));
+        },
         received: (message) => this.#received(message),
         lost: () => this.#state.disconnect(),
         tick: (welcomeMs) => this.#tick(welcomeMs),
@@ -132,8 +135,8 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
   view<Row>(query: Query<Row>): View<Row> {
     if (this.#closed) throw new TidegateError("closed", "the client is closed");
     const live = this.#queries.get(query.key) ?? this.#ask(query);
+    this.#askAgain(live);
     clearTimeout(live.linger);
-    live.linger = undefined;
     live.users += 1;
     return new View<Row>(live, () => this.#leave(live));
   }
@@ -149,7 +152,7 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
   /** Asks for a token and gives it to the server, on the connection that is there. */
   async refreshToken(): Promise<void> {
     const token = await this.#options.token?.();
-    if (token !== undefined) this.#carryOut(this.#state.authenticate(token));
+    if (token !== undefined) this.#connection.send({ auth: { token } });
   }
 
   /** Connects at once instead of waiting; a connection that is there is asked for a sign of life. */
@@ -157,13 +160,14 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
     if (!this.#closed) this.#connection.wake();
   }
 
-  /** Ends the client. Results stay as they are; mutations that a storage keeps are sent by the next client. */
+  /** Ends the client. Complete results stay as they are, others fail; mutations that a storage keeps are sent by the next client. */
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
     for (const live of this.#queries.values()) {
       clearTimeout(live.linger);
       clearTimeout(live.retry);
+      if (live.state.status !== "complete") tell(live.listeners, live.fail(this.cv, new TidegateError("closed", "the client is closed")));
     }
     this.#connection.close();
     this.#queue.close();
@@ -202,19 +206,14 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
     this.#carryOut(this.#state.unsubscribe(live.subscription.sub));
   }
 
-  #failed(sub: number, error: TidegateError, retry: boolean): Update<unknown> | undefined {
-    const live = this.#bySub.get(sub);
-    if (!live) return undefined;
-    this.#bySub.delete(sub);
-    if (retry) {
-      live.retry = setTimeout(() => {
-        const { subscription, effects } = this.#state.subscribe(live.query.source, live.query.local);
-        live.subscription = subscription;
-        this.#bySub.set(subscription.sub, live);
-        this.#carryOut(effects);
-      }, live.backoff.next(0));
-    }
-    return live.fail(this.cv, error);
+  /** Asks again for a query that has failed. */
+  #askAgain(live: LiveQuery): void {
+    if (this.#bySub.has(live.subscription.sub)) return;
+    clearTimeout(live.retry);
+    const { subscription, effects } = this.#state.subscribe(live.query.source, live.query.local);
+    live.subscription = subscription;
+    this.#bySub.set(subscription.sub, live);
+    this.#carryOut(effects);
   }
 
   // --- what the connection and the state machine bring -------------------------------------------------------------
@@ -246,8 +245,10 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
           break;
         case "ended": {
           const live = this.#bySub.get(effect.sub);
-          const update = this.#failed(effect.sub, TidegateError.of(effect.error), effect.retry);
-          if (live && update) updates.push([live, update]);
+          if (!live) break;
+          this.#bySub.delete(effect.sub);
+          if (effect.retry) live.retry = setTimeout(() => this.#askAgain(live), live.backoff.next(0));
+          updates.push([live, live.fail(this.cv, TidegateError.of(effect.error))]);
           break;
         }
         case "write":
@@ -274,8 +275,8 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
           break;
       }
     }
-    for (const [live, update] of updates) for (const listener of [...live.listeners]) guarded(() => listener(update));
-    for (const tell of told) tell();
+    for (const [{ listeners }, update] of updates) tell(listeners, update);
+    for (const settle of told) settle();
   }
 
   #released({ results, cv }: Release, updates: [LiveQuery, Update<any>][]): void {
@@ -296,12 +297,13 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
 
   #setStatus(status: ConnectionStatus): void {
     this.#status = status;
-    for (const listener of [...this.#statusListeners]) guarded(() => listener(status));
+    tell(this.#statusListeners, status);
   }
 
   #complain(error: Error): void {
     const told = error instanceof TidegateError ? error : new TidegateError("storage", error.message);
-    if (this.#options.onError) guarded(() => this.#options.onError!(told));
+    const { onError } = this.#options;
+    if (onError) tell([onError], told);
     else console.warn(`tidegate: ${told.code}: ${told.message}`);
   }
 
@@ -335,18 +337,17 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
     try {
       const stored = await storage.open({
         writer: (own) => this.#change((mutations, effects) => mutations.setWriter(own, effects)),
-        added: (mutation) => this.#carryOut(this.#state.mutate([mutation])),
-        numbered: (ids) => this.#change((mutations, effects) => ids.forEach(([ticket, id]) => mutations.numbered(ticket, id, effects))),
+        added: (mutations) => this.#carryOut(this.#state.mutate(mutations)),
+        numbered: (ids) => this.#change((mutations, effects) => mutations.numbered(ids, effects)),
         answered: (id, error) => this.#change((mutations, effects) => mutations.answered(id, error, effects)),
         failed: (error) => this.#complain(error),
       });
       if (this.#closed) return;
       if (writes) this.#state.clientId ??= stored.clientId;
       this.#stored = stored;
-      const newest = Math.max(0, ...[...stored.queries.values()].map(({ cv }) => cv));
       for (const live of this.#queries.values()) {
         const held = stored.queries.get(live.query.key);
-        if (held) this.#carryOut(this.#restore(live.subscription, held, held.cv === newest));
+        if (held) this.#carryOut(this.#restore(live.subscription, held, held.cv === stored.cv));
       }
       this.#queue.found(stored.mutations);
       this.#carryOut(this.#state.mutate(stored.mutations));
@@ -360,12 +361,14 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
 }
 
 /** An application's error must not keep others from being told, nor end the connection. */
-function guarded(tell: () => void): void {
-  try {
-    tell();
-  } catch (error) {
-    queueMicrotask(() => {
-      throw error;
-    });
+function tell<T>(listeners: Iterable<(what: T) => void>, what: T): void {
+  for (const listener of [...listeners]) {
+    try {
+      listener(what);
+    } catch (error) {
+      queueMicrotask(() => {
+        throw error;
+      });
+    }
   }
 }

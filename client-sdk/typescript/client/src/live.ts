@@ -64,8 +64,10 @@ export class LiveQuery {
     return this.#subscription;
   }
 
-  /** Asked again: what is shown stays until the new subscription's first release. */
+  /** Asked again: the rows that are shown stay until the new subscription's first release. */
   set subscription(subscription: Subscription) {
+    const { rows } = this.#state;
+    this.#state = { rows, status: rows.length > 0 ? "partial" : "connecting", error: null };
     this.#subscription = subscription;
     this.#replaces = true;
   }

@@ -27,6 +27,7 @@ test("waits double, are jittered and bounded; the server's wish is a lower bound
     assert.deepEqual([0, 1, 2, 3, 4, 5, 6].map(() => backoff.next(0)), [100, 200, 400, 800, 1600, 3000, 3000].map((ms) => ms * share));
     assert.equal(backoff.next(8_000), 8_000 * (1 + random / 4));
     assert.ok(backoff.next(1e12) < 5_000_000);
+    assert.ok(backoff.next(Number("soon")) >= 3_000 * share);
     backoff.reset();
     assert.equal(backoff.next(0), 100 * share);
   }
@@ -157,6 +158,42 @@ test("goaway is honoured", async (t) => {
   mock.timers.tick(1_300);
   await settle();
   assert.equal(peers.length, 2);
+});
+
+test("a view that has failed is asked for again by a new view, and on a new connection", async (t) => {
+  const { client, accept } = bound(stage(t));
+  const view = client.view(ISSUES);
+  const first = await accept();
+  const refuse = (sub: number) => ({ error: { code: "unknown_table", message: "there is no such table", sub } });
+  first.say(refuse(1));
+  assert.equal(view.error?.code, "unknown_table");
+  const second = client.view(ISSUES);
+  const rows = second.complete();
+  assert.deepEqual(first.asked("subscribe").map(({ sub }) => sub), [1, 2]);
+  first.say(refuse(2));
+  await assert.rejects(rows, { code: "unknown_table" });
+  first.events.closed("gone");
+  mock.timers.tick(1_000);
+  const next = await accept();
+  assert.deepEqual(next.asked("subscribe").map(({ sub }) => sub), [3]);
+  next.say(subscribed(3, 7), batch(3, 7, 0, 5, [add(1, "back")]), progress(5));
+  for (const { status, rows: shown } of [view, second]) assert.deepEqual([status, shown.length], ["complete", 1]);
+});
+
+test("whoever waits for rows is told when the client is closed", async (t) => {
+  const { client } = bound(stage(t));
+  const waiting = assert.rejects(client.view(ISSUES).complete(), { code: "closed" });
+  client.close();
+  await waiting;
+});
+
+test("a server of another protocol is told of, and asked again after a wait", async (t) => {
+  const { client, peers, settle } = bound(stage(t));
+  await settle();
+  peers[0]!.open().say({ welcome: { protocol: 2, server: "test", conn: "1", cv: 1 } });
+  assert.ok(client.status.state === "waiting" && client.status.retryInMs >= 50);
+  assert.match(client.status.error.message, /protocol 2 instead of 1/);
+  assert.equal(peers.length, 1);
 });
 
 test("a token is asked for before every connection, and can be renewed", async (t) => {

@@ -133,7 +133,7 @@ test("a kept mutation whose mutator is gone shows what it did, is sent, and is t
   const storage: Storage = {
     open: (events) => {
       queueMicrotask(() => events.writer(true));
-      return Promise.resolve({ clientId: "c", mutations: kept, queries: new Map() });
+      return Promise.resolve({ clientId: "c", cv: 0, mutations: kept, queries: new Map() });
     },
     changed() {}, addMutation: () => Promise.resolve(), number: () => Promise.resolve(), answered() {}, settle: () => Promise.resolve(), close() {},
   };

@@ -320,7 +320,7 @@ test("only the writer of several tabs numbers and sends", () => {
   script.progress(10);
   assert.deepEqual(ids(push(script, "1")), []);
   // Another tab did it.
-  script.state.mutations.numbered("1", 1, effects);
+  script.state.mutations.numbered([["1", 1]], effects);
   script.state.mutations.answered(1, null, effects);
   script.batch(0, 1, 1, 11, [["+", 0, 1, ["c", 1]]]);
   assert.deepEqual(told(script.progress(11), "confirmed"), ["1"]);

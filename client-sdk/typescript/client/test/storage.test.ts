@@ -118,6 +118,54 @@ for (const [kind, make] of Object.entries(KINDS)) {
   });
 }
 
+test("what a tab makes and closes upon at once is sent by the writer", async () => {
+  const { open } = tabs(locks);
+  const id = names * 100;
+  const [a, b] = [opened(open()), opened(open())];
+  await Promise.all([a.view.complete(), b.view.complete()]);
+  b.client.mutate.add({ id, text: "closed at once" });
+  b.client.close();
+  await until("the writer", () => a.view.rows.some((row) => row.id === id) && a.client.pendingMutations === 0, everyTurn);
+  a.client.close();
+});
+
+test("a tab that opens while mutations are under way sees all of them settled", async () => {
+  const { open } = tabs(locks);
+  const base = names * 100;
+  const a = opened(open());
+  await a.view.complete();
+  const made: Promise<void>[] = [];
+  const late: ReturnType<typeof opened>[] = [];
+  for (let id = base; id < base + 40; id += 1) {
+    const { confirmed } = a.client.mutate.add({ id, text: "under way" });
+    made.push(confirmed);
+    if (id % 5 === 0) late.push(opened(open()));
+    if (id % 3 === 0) await confirmed;
+  }
+  await Promise.all(made);
+  await until("the others", () => late.every(({ client, view }) => client.pendingMutations === 0 && view.rows.length === a.view.rows.length), everyTurn);
+  for (const { client } of [a, ...late]) client.close();
+});
+
+test("what the server says under pending rows is kept", async () => {
+  const { open } = tabs(locks);
+  const LAYOUT = {
+    tables: [{ name: "notes", columns: [{ name: "id", type: "int8" as const }, { name: "text", type: "text" as const }], key: [0] }],
+    places: [{ parent: null, as: null, table: 0, columns: [0, 1], on: [], order: [[0, "asc", "nulls last"]] as const, one: false }],
+  };
+  const contents = () => recordsOf(`tidegate:storage-${names}`, "contents") as Promise<{ rows: unknown[] }[]>;
+  const stage = new Stage<typeof mutators>({ storage: open(), mutators });
+  stage.client.view(QUERY);
+  await until("a connection", () => stage.peers.length > 0, everyTurn);
+  const peer = await stage.accept();
+  peer.say(subscribed(1, 7, false, LAYOUT), batch(1, 7, 0, 5, [["+", 0, 1, [1, "before"]]]), progress(5));
+  stage.client.mutate.add({ id: 2, text: "made here" });
+  for (const from = Date.now(); (await contents())[0]?.rows.length !== 1; ) assert.ok(Date.now() - from < 10_000);
+  peer.say(batch(1, 7, 1, 6, [["+", 0, 1, [2, "made here"]]]), progress(6));
+  for (const from = Date.now(); (await contents())[0]?.rows.length !== 2; ) assert.ok(Date.now() - from < 10_000);
+  stage.client.close();
+});
+
 test("a pending mutation shows in other tabs too", async () => {
   const { open } = tabs(locks);
   const [a, b] = [opened(open(), OFFLINE), opened(open(), OFFLINE)];
@@ -185,15 +233,15 @@ function keys(database: string): Promise<void> {
   });
 }
 
-function countOf(database: string, store: string): Promise<number> {
+function recordsOf(database: string, store: string): Promise<unknown[]> {
   return new Promise((resolve, reject) => {
     const request = indexedDB.open(database);
     request.onerror = () => reject(request.error);
     request.onsuccess = () => {
-      const counting = request.result.transaction([store]).objectStore(store).count();
-      counting.onsuccess = () => {
+      const reading = request.result.transaction([store]).objectStore(store).getAll();
+      reading.onsuccess = () => {
         request.result.close();
-        resolve(counting.result);
+        resolve(reading.result);
       };
     };
   });
@@ -202,7 +250,7 @@ function countOf(database: string, store: string): Promise<number> {
 /** Waits until a store of the storage of that number has so many records, or more where some are wanted. */
 async function stored(number: number, store: string, wanted: number): Promise<void> {
   for (const from = Date.now(); ; ) {
-    const count = await countOf(`tidegate:storage-${number}`, store);
+    const { length: count } = await recordsOf(`tidegate:storage-${number}`, store);
     if (wanted === 0 ? count === 0 : count >= wanted) return;
     if (Date.now() - from > 10_000) throw new Error(`${store} has ${count} records, not ${wanted}`);
   }
@@ -214,7 +262,7 @@ test("a kept result that cannot be read is told of, and asked for anew", async (
   const storage: Storage = {
     open: (events) => {
       events.writer(true);
-      return Promise.resolve({ clientId: "kept", mutations: [], queries: new Map([[QUERY.key, { cv: 5, resume: undefined, content: broken }]]) });
+      return Promise.resolve({ clientId: "kept", cv: 5, mutations: [], queries: new Map([[QUERY.key, { cv: 5, resume: undefined, content: broken }]]) });
     },
     changed() {}, addMutation: () => Promise.resolve(), number: () => Promise.resolve(), answered() {}, settle: () => Promise.resolve(), close() {},
   };

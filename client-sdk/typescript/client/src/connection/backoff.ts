@@ -26,6 +26,7 @@ export class Backoff {
     const whole = Math.min(this.maxMs, this.initialMs * 2 ** Math.min(this.#failures, 30));
     this.#failures += 1;
     const asked = Math.min(askedMs, RETRY_AFTER_MS_MAX) * (1 + this.random() / 4);
-    return Math.max(whole * (0.5 + this.random() / 2), asked);
+    // What was asked for is no number in a message that is not as it should be.
+    return Math.max(whole * (0.5 + this.random() / 2), asked || 0);
   }
 }

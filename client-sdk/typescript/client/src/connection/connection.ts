@@ -86,7 +86,7 @@ export class Connection {
     this.#dial();
   }
 
-  /** Sends a message on the open connection. */
+  /** Sends a message on the open connection; without one it is passed over. */
   send(message: ClientMessage): void {
     if (this.#open) this.#transport!.send(encode(message, this.#options.codec));
   }
@@ -111,7 +111,7 @@ export class Connection {
 
   /** Gives the connection up and makes another, after a wait of at least `afterMs`. */
   lose(error: ErrorBody, afterMs = 0): void {
-    if (this.#transport === undefined && !this.#dialling()) return;
+    if (this.#retry !== undefined || this.#status.state === "closed") return;
     if (this.#welcomeAt !== undefined && Date.now() - this.#welcomeAt >= STABLE_MS) this.#options.backoff.reset();
     this.#end();
     const retryInMs = Math.round(this.#options.backoff.next(afterMs));
@@ -121,7 +121,6 @@ export class Connection {
 
   /** Ends the connection for good. */
   close(): void {
-    if (this.#status.state === "closed") return;
     clearTimeout(this.#retry);
     clearInterval(this.#watch);
     this.#unwake();
@@ -131,10 +130,6 @@ export class Connection {
 
   #failed(message: string): void {
     this.lose({ code: "connection", message });
-  }
-
-  #dialling(): boolean {
-    return this.#retry === undefined && this.#status.state === "connecting";
   }
 
   #end(): void {

@@ -89,7 +89,8 @@ class Laying {
           this.#uncertain = true;
           continue;
         }
-        const known = changed(this.pending.held.row(layout.name, key), effect, this.local.tables.get(layout.name)?.columns ?? {});
+        effect.held ??= this.pending.held.row(layout.name, key) ?? new Map();
+        const known = changed(effect.held, effect, this.local.tables.get(layout.name)?.columns ?? {});
         const row = effect.kind === "delete" ? undefined : wholeRow(layout, known);
         rows.set(key, { old: this.tree.released(table, key), row, effect, known, places: 0 });
       }

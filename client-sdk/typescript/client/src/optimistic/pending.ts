@@ -12,6 +12,8 @@ export interface RowEffect {
   /** `insert` has a whole row in `cells`, `update` the columns that change. */
   readonly kind: "insert" | "update" | "delete";
   readonly cells: Readonly<Record<string, unknown>>;
+  /** What is known of the row as it was released, once somebody has asked: many results ask for the same. */
+  held?: KnownRow;
 }
 
 /** Effects by their row's key; under undefined those of operations that do not say for which row they are. */

@@ -148,10 +148,7 @@ export class MutationQueue {
   /** A mutation has left the queue. */
   settled({ ticket, id, writer }: Effect & { kind: "settled" }): void {
     const { storage } = this.#options;
-    if (!storage || !writer) return;
-    // Also for those who missed the answer.
-    storage.answered(id, null);
-    storage.settle(ticket).catch(this.#options.failed);
+    if (writer) storage?.settle(ticket, id).catch(this.#options.failed);
   }
 
   /** Ends it: whoever waits is told. */

@@ -45,8 +45,7 @@ export const gt = comparison(">");
 /** `left >= right`. */
 export const gte = comparison(">=");
 /** As `ne`, with NULL as a value like any other. */
-export const distinctFrom = <T>(left: Term<T>, right: Operand<NoInfer<T>> | null): Condition =>
-  operation("is distinct from", [left, right]);
+export const distinctFrom = comparison("is distinct from") as <T>(left: Term<T>, right: Operand<NoInfer<T>> | null) => Condition;
 /** `low <= value and value <= high`. */
 export const between = <T>(value: Term<T>, low: Operand<NoInfer<T>>, high: Operand<NoInfer<T>>): Condition =>
   operation("between", [value, low, high]);
@@ -58,9 +57,9 @@ export const isNull = (value: Term<any>): Condition => operation("is null", [val
 /** Whether the value is not NULL. */
 export const isNotNull = (value: Term<any>): Condition => operation("is not null", [value]);
 /** Whether a text matches a pattern of `%` and `_`. */
-export const like = (value: Term<any>, pattern: string | Term<string>): Condition => operation("like", [value, pattern]);
+export const like: (value: Term<any>, pattern: string | Term<string>) => Condition = comparison("like");
 /** As `like`, whatever the case of letters. */
-export const ilike = (value: Term<any>, pattern: string | Term<string>): Condition => operation("ilike", [value, pattern]);
+export const ilike: typeof like = comparison("ilike");
 /** Whether all conditions are met. */
 export const and = (...conditions: readonly Condition[]): Condition => operation("and", conditions);
 /** Whether one of the conditions is met. */

@@ -27,11 +27,14 @@ interface Pending extends Mutation {
   answer?: "applied" | "refused";
 }
 
+/** Where tabs share a queue, ids need not be in the order in which mutations were made or heard of. */
+const byId = (a: Mutation, b: Mutation): number => (a.id ?? Infinity) - (b.id ?? Infinity) || 0;
+
 /** See the file's head. */
 export class Mutations {
   #queue: Pending[] = [];
-  /** The last id that was given, by this process or before it; undefined before the server's count was seen. */
-  #lastId: number | undefined;
+  /** The last id that was given, by this process or before it, as far as is known. */
+  #lastId = 0;
   /** The last id that is in the released state, as far as is known. */
   #confirmed = 0;
   /** Whether that is of what is released now, and not of before the connection was made or the page loaded. */
@@ -59,23 +62,28 @@ export class Mutations {
   /** Queues mutations that are not there yet, and sends them when the connection is ready. */
   add(mutations: readonly Mutation[], effects: Effect[]): void {
     const known = new Set(this.#queue.map(({ ticket }) => ticket));
-    const added = mutations.filter(({ ticket }) => !known.has(ticket));
-    this.#queue.push(...added.map((mutation) => ({ ...mutation })));
-    this.#send(this.#queue.length - added.length, effects);
+    const added = mutations.filter(({ ticket }) => !known.has(ticket)).map((mutation) => ({ ...mutation }));
+    this.#queue.push(...added);
+    this.#queue.sort(byId);
+    this.#send(added, effects);
   }
 
   /** Whether this process numbers and sends the queue. */
   setWriter(writes: boolean, effects: Effect[]): void {
     if (this.#writes === writes) return;
     this.#writes = writes;
-    this.#send(0, effects);
+    this.#send(this.#queue, effects);
   }
 
-  /** Another tab has given a mutation its id. */
-  numbered(ticket: string, id: number, effects: Effect[]): void {
-    const pending = this.#queue.find((other) => other.ticket === ticket);
-    if (pending) pending.id ??= id;
-    this.#lastId = Math.max(this.#lastId ?? 0, id);
+  /** A tab has given mutations their ids. */
+  numbered(ids: readonly (readonly [ticket: string, id: number])[], effects: Effect[]): void {
+    const byTicket = new Map(ids);
+    for (const pending of this.#queue) {
+      // The writer's own ids stand.
+      pending.id = (this.#writes && pending.id) || byTicket.get(pending.ticket) || pending.id;
+    }
+    this.#queue.sort(byId);
+    this.#lastId = Math.max(this.#lastId, ...byTicket.values());
     this.#settle(effects);
   }
 
@@ -91,7 +99,7 @@ export class Mutations {
   counted(count: number | undefined, effects: Effect[]): void {
     if (this.#ready) return;
     this.#ready = true;
-    const last = count ?? this.#lastId ?? 0;
+    const last = count ?? this.#lastId;
     const first = this.#queue.find(({ id }) => id !== undefined)?.id;
     if (first !== undefined && last + 1 < first) {
       // The server has lost what it once confirmed (another database, or one restored): the queue starts over from
@@ -105,11 +113,11 @@ export class Mutations {
       this.#lastId = last;
     } else {
       // Ids given before the connection was lost stand; without any, the server's count goes on.
-      const given = Math.max(...this.#queue.map(({ id }) => id ?? 0), first === undefined ? 0 : (this.#lastId ?? 0));
+      const given = Math.max(...this.#queue.map(({ id }) => id ?? 0), first === undefined ? 0 : this.#lastId);
       this.#lastId = Math.max(given, last);
       this.#confirmed = Math.min(this.#confirmed, last);
     }
-    this.#send(0, effects);
+    this.#send(this.#queue, effects);
   }
 
   /** A mutation was answered; `error` says why it was refused. */
@@ -148,12 +156,11 @@ export class Mutations {
     effects.push({ kind: "settled", ticket: pending.ticket, id: pending.id!, writer: this.#writes });
   }
 
-  #send(from: number, effects: Effect[]): void {
-    if (!this.#ready || !this.#writes || from >= this.#queue.length) return;
-    const due = this.#queue.slice(from);
+  #send(due: readonly Pending[], effects: Effect[]): void {
+    if (!this.#ready || !this.#writes) return;
     for (const pending of due) {
-      pending.id ??= (this.#lastId ?? 0) + 1;
-      this.#lastId = Math.max(this.#lastId ?? 0, pending.id);
+      pending.id ??= this.#lastId + 1;
+      this.#lastId = Math.max(this.#lastId, pending.id);
     }
     for (let start = 0; start < due.length; start += MUTATIONS_PER_PUSH) {
       const mutations = due.slice(start, start + MUTATIONS_PER_PUSH).map((pending) => ({ ...pending, id: pending.id! }));

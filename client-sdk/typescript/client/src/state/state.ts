@@ -13,8 +13,10 @@ import type { Effect } from "./effect.js";
 import { Mutations, type Mutation } from "./mutations.js";
 import { Subscription, type Held, type Prepared } from "./subscription.js";
 import type { RootChanges } from "./tree.js";
-import { Violation } from "./violation.js";
+import { malformed, Violation } from "./violation.js";
 
+/** The version of the protocol that is spoken here. */
+const PROTOCOL = 1;
 /** The subscription that the server announces by itself: the client's own row of the mutations table. */
 const OWN = 0;
 /** The place of `last_mutation_id` in that row. */
@@ -130,7 +132,7 @@ export class State {
   mutate(mutations: readonly Mutation[]): Effect[] {
     const effects: Effect[] = [];
     this.mutations.add(mutations, effects);
-    return [...this.#overlaid(new Map()), ...effects];
+    return this.overlay(effects);
   }
 
   /** Lays pending mutations over the results anew, after a call of `mutations` or for a new subscription. */
@@ -143,11 +145,6 @@ export class State {
     const effects: Effect[] = [];
     if (this.#codec) this.mutations.counted(undefined, effects);
     return effects;
-  }
-
-  /** Replaces the token on the present connection. */
-  authenticate(token: string): Effect[] {
-    return this.#codec ? [send({ auth: { token } })] : [];
   }
 
   /** Takes a message of the present connection in. */
@@ -169,16 +166,18 @@ export class State {
     if (message.batch) this.#batch(message.batch, codec, effects);
     else if (message.progress) this.#progress(message.progress.cv_min, effects);
     else if (message.subscribed) this.#subscribed(message.subscribed);
-    else if (message.welcome) effects.push({ kind: "welcomed" });
-    else if (message.faulted) this.#faulted(message.faulted, effects);
+    else if (message.welcome) {
+      const { protocol } = message.welcome;
+      if (protocol !== PROTOCOL) throw malformed(`protocol ${protocol} instead of ${PROTOCOL}`);
+      effects.push({ kind: "welcomed" });
+    } else if (message.faulted) this.#faulted(message.faulted, effects);
     else if (message.error) this.#error(message.error, effects);
     else if (message.push_result) {
       const settled: Effect[] = [];
       this.mutations.answered(message.push_result.id, message.push_result.error, settled);
-      effects.push(...this.#overlaid(new Map()), ...settled);
+      effects.push(...this.overlay(settled));
     } else if (message.goaway) {
-      const { code, message: text, retry_after_ms: afterMs } = message.goaway;
-      effects.push({ kind: "reconnect", error: { code, message: text }, afterMs: afterMs ?? 0 });
+      effects.push({ kind: "reconnect", error: message.goaway, afterMs: message.goaway.retry_after_ms ?? 0 });
     }
   }
 
@@ -270,15 +269,16 @@ export class State {
     }
   }
 
-  #faulted({ sub, code, message, retry }: ErrorBody & { sub: number; retry: boolean }, effects: Effect[]): void {
+  #faulted(error: ErrorBody & { sub: number; retry: boolean }, effects: Effect[]): void {
+    const { sub, retry } = error;
     const known = this.#end(sub);
     if (sub === OWN) this.mutations.counted(undefined, effects);
-    else if (known) effects.push({ kind: "ended", sub, error: { code, message }, retry });
+    else if (known) effects.push({ kind: "ended", sub, error, retry });
     this.#releaseHeldBack(effects);
   }
 
-  #error({ code, message, sub }: ErrorBody & { sub?: number }, effects: Effect[]): void {
-    const error = { code, message };
+  #error(error: ErrorBody & { sub?: number }, effects: Effect[]): void {
+    const { code, sub } = error;
     const subscription = sub === undefined ? undefined : this.#subscriptions.get(sub);
     if (!subscription || subscription.answered) {
       effects.push({ kind: "complaint", error });

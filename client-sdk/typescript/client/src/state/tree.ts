@@ -87,6 +87,8 @@ export class ResultTree {
       const base = this.#base[table]!;
       if (!base.has(key)) return true;
       base.set(key, entry);
+      // What is shown need not change, but what a storage keeps does.
+      this.version = {};
       return false;
     });
     this.#apply(free, changes);

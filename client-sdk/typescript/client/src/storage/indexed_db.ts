@@ -1,7 +1,9 @@
 // A storage in IndexedDB, shared by all tabs of an origin that use its name.
 //
 // One tab at a time is the writer, who sends the mutations of all: the holder of a Web Lock, or where there are none
-// the holder of a lease that is kept in the database. Tabs tell each other of mutations over a BroadcastChannel.
+// the holder of a lease that is kept in the database. Tabs tell each other of mutations over a BroadcastChannel, once
+// the database has them. What is there is read anew when something was added: a message may be late, when the mutation
+// is settled already. What is told while a tab reads is taken in afterwards, since what it reads may be older.
 
 import { uniqueName } from "../name.js";
 import type { Mutation } from "../state/mutations.js";
@@ -35,10 +37,12 @@ interface Position {
   readonly cv: number;
   readonly resume: Resume | undefined;
   readonly savedAt: number;
+  /** Who saved the content. */
+  readonly by: string;
 }
 
 type Message =
-  | { readonly added: Mutation }
+  | { readonly added: true }
   | { readonly numbered: readonly Numbered[] }
   | { readonly answered: { readonly id: number; readonly error: ErrorBody | null } };
 
@@ -50,19 +54,34 @@ export function indexedDbStorage(options: IndexedDbOptions): Storage {
 class IndexedDbStorage implements Storage {
   readonly #options: IndexedDbOptions;
   readonly #name: string;
+  readonly #tab = uniqueName();
   #opening: Promise<IDBDatabase> | undefined;
   #database: IDBDatabase | undefined;
   #channel: BroadcastChannel | undefined;
   #endWriter: (() => void) | undefined;
   #keeper: Keeper | undefined;
   #closed = false;
+  #writes = false;
+  /** Ends when what was read and told so far is taken in. */
+  #turn: Promise<unknown> = Promise.resolve();
+  /** Whether reading anew waits for its turn. */
+  #readDue = false;
+  /** What others are still to be told, also when the storage is closed. */
+  readonly #telling = new Set<Promise<void>>();
 
   constructor(options: IndexedDbOptions) {
     this.#options = options;
     this.#name = `tidegate:${options.name}`;
   }
 
-  async open(events: StorageEvents): Promise<Stored> {
+  open(events: StorageEvents): Promise<Stored> {
+    const opened = this.#load(events);
+    // One step later than whoever waits for `opened`.
+    this.#turn = opened.then(() => undefined).catch(() => {});
+    return opened;
+  }
+
+  async #load(events: StorageEvents): Promise<Stored> {
     this.#listen(events);
     this.#keeper = new Keeper(this.#options.saveAfterMs ?? 500, (queries) => this.#save(queries), events.failed);
     const database = await (this.#opening = this.#connect());
@@ -77,9 +96,15 @@ class IndexedDbStorage implements Storage {
       const content = contents.get(key);
       if (content) queries.set(key, { cv, resume, content });
     }
-    if (this.#closed) database.close();
-    else this.#elect(database, events);
-    return { clientId, queries, mutations };
+    if (this.#closed) {
+      database.close();
+    } else {
+      // Who made them may have gone before it could tell.
+      if (mutations.some(({ id }) => id === undefined)) this.#tell({ added: true });
+      this.#elect(events);
+    }
+    const cv = Math.max(0, ...[...queries.values()].map((query) => query.cv));
+    return { clientId, cv, queries, mutations };
   }
 
   changed(present: () => { readonly cv: number; readonly queries: readonly KeptQuery[] }): void {
@@ -91,7 +116,9 @@ class IndexedDbStorage implements Storage {
     await this.#write(async (stores) => {
       const [positions, contents] = [stores(QUERIES), stores(CONTENTS)];
       for (const [key, { cv, resume, content }] of queries) {
-        positions.put({ cv, resume, savedAt } satisfies Position, key);
+        // Another tab may have saved its own since, of another commit; that stays as it is until the result changes.
+        if (!content && ((await result(positions.get(key))) as Position | undefined)?.by !== this.#tab) continue;
+        positions.put({ cv, resume, savedAt, by: this.#tab } satisfies Position, key);
         if (content) contents.put(content, key);
       }
       const all = [...(await records<Position>(positions))].sort(([, a], [, b]) => b.savedAt - a.savedAt);
@@ -102,57 +129,90 @@ class IndexedDbStorage implements Storage {
     });
   }
 
-  async addMutation(mutation: Mutation): Promise<void> {
+  addMutation(mutation: Mutation): Promise<void> {
     // The key counts up, so that mutations of all tabs are kept in the order in which they were made.
-    await this.#write(async (stores) => stores(MUTATIONS).add(mutation));
-    this.#tell({ added: mutation });
+    return this.#writeAndTell(async (stores) => void stores(MUTATIONS).add(mutation), { added: true });
   }
 
-  async number(ids: readonly Numbered[]): Promise<void> {
+  number(ids: readonly Numbered[]): Promise<void> {
     const byTicket = new Map(ids);
-    await this.#write(async (stores) => {
-      await eachMutation(stores, (mutation, cursor) => {
-        const id = byTicket.get(mutation.ticket);
-        if (id !== undefined) cursor.update({ ...mutation, id });
-      });
-    });
-    this.#tell({ numbered: ids });
+    const note = (mutation: Mutation, cursor: IDBCursorWithValue): void => {
+      const id = byTicket.get(mutation.ticket);
+      if (id !== undefined) cursor.update({ ...mutation, id });
+    };
+    return this.#writeAndTell((stores) => eachMutation(stores, note), { numbered: ids });
   }
 
   answered(id: number, error: ErrorBody | null): void {
     this.#tell({ answered: { id, error } });
   }
 
-  async settle(ticket: string): Promise<void> {
-    await this.#write(async (stores) => {
-      await eachMutation(stores, (mutation, cursor) => {
-        if (mutation.ticket === ticket) cursor.delete();
-      });
-    });
+  settle(ticket: string, id: number): Promise<void> {
+    const forget = (mutation: Mutation, cursor: IDBCursorWithValue): void => {
+      if (mutation.ticket === ticket) cursor.delete();
+    };
+    return this.#writeAndTell((stores) => eachMutation(stores, forget), { answered: { id, error: null } });
   }
 
   close(): void {
     this.#keeper?.close();
     this.#endWriter?.();
     this.#closed = true;
-    this.#channel?.close();
     this.#database?.close();
+    if (this.#channel) this.#channel.onmessage = null;
+    void Promise.allSettled(this.#telling).then(() => {
+      this.#channel?.close();
+      this.#channel = undefined;
+    });
   }
 
   #listen(events: StorageEvents): void {
     if (typeof BroadcastChannel === "undefined") return;
     this.#channel = new BroadcastChannel(this.#name);
     this.#channel.onmessage = ({ data }: MessageEvent<Message>) => {
-      if ("added" in data) events.added(data.added);
-      else if ("numbered" in data) events.numbered(data.numbered);
-      else events.answered(data.answered.id, data.answered.error);
+      if ("added" in data) this.#readAnew(events);
+      else if ("numbered" in data) this.#next(events, () => events.numbered(data.numbered));
+      else this.#next(events, () => events.answered(data.answered.id, data.answered.error));
     };
     // A process that has nothing else to do may end.
     (this.#channel as { unref?: () => void }).unref?.();
   }
 
   #tell(message: Message): void {
-    if (!this.#closed) this.#channel?.postMessage(message);
+    this.#channel?.postMessage(message);
+  }
+
+  /** Writes, and then tells others. */
+  #writeAndTell(work: (stores: Stores) => Promise<void>, message: Message): Promise<void> {
+    const told = this.#write(work).then(() => this.#tell(message));
+    this.#telling.add(told);
+    const done = (): boolean => this.#telling.delete(told);
+    told.then(done, done);
+    return told;
+  }
+
+  /** Has a step take its turn. */
+  #next(events: StorageEvents, step: () => void | Promise<void>): void {
+    const open = (): void | Promise<void> => (this.#closed ? undefined : step());
+    this.#turn = this.#turn.then(open).catch((error: Error) => {
+      if (!this.#closed) events.failed(error);
+    });
+  }
+
+  /** Takes in the mutations that the database has. */
+  #readAnew(events: StorageEvents): void {
+    if (this.#readDue) return;
+    this.#readDue = true;
+    this.#next(events, async () => {
+      this.#readDue = false;
+      const all = await inTransaction(this.#database!, "readonly", mutationsOf);
+      if (this.#closed) return;
+      // The writer has given all other ids itself; what has one may have been settled while it was read.
+      const mutations = this.#writes ? all.filter(({ id }) => id === undefined) : all;
+      // An id may have been given by a tab that could not tell of it any more.
+      events.numbered(mutations.flatMap(({ ticket, id }) => (id === undefined ? [] : [[ticket, id] as const])));
+      events.added(mutations);
+    });
   }
 
   async #connect(): Promise<IDBDatabase> {
@@ -169,23 +229,21 @@ class IndexedDbStorage implements Storage {
   }
 
   /** Becomes the writer when it is this tab's turn. A new writer looks at what others have kept before it sends. */
-  #elect(database: IDBDatabase, events: StorageEvents): void {
-    const turn = async (writes: boolean): Promise<void> => {
-      if (this.#closed) return;
-      if (writes) for (const mutation of await inTransaction(database, "readonly", mutationsOf)) events.added(mutation);
-      if (!this.#closed) events.writer(writes);
+  #elect(events: StorageEvents): void {
+    const told = (writes: boolean): void => {
+      if (writes) this.#readAnew(events);
+      this.#next(events, () => events.writer((this.#writes = writes)));
     };
-    const told = (writes: boolean): void => void turn(writes).catch((error: Error) => events.failed(error));
     const { locks = (globalThis.navigator as { locks?: LockManagerLike } | undefined)?.locks ?? null } = this.#options;
     this.#endWriter = locks
       ? lockWriter(locks, this.#name, told)
       : leaseWriter((take) => this.#write(async (stores) => take(stores(META))), this.#options.leaseMs ?? 6_000, told);
   }
 
-  /** Writes in a transaction, which begins at once when the database is open. */
+  /** Writes in a transaction, which begins at once when the database is open, and takes place when it is closed later. */
   async #write<T>(work: (stores: Stores) => Promise<T>): Promise<T> {
-    const database = this.#database ?? (await this.#opening);
-    if (!database || this.#closed) throw new Error("the storage is closed");
+    if (this.#closed) throw new Error("the storage is closed");
+    const database = this.#database ?? (await this.#opening!);
     return inTransaction(database, "readwrite", work);
   }
 }

@@ -36,6 +36,7 @@ export class Keeper {
   close(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
+    this.#again = false;
   }
 
   async #keep(present: () => { readonly cv: number; readonly queries: readonly KeptQuery[] }): Promise<void> {

@@ -26,6 +26,8 @@ export interface KeptQuery {
 export interface Stored {
   /** Names the client for the server; the same for all who share the storage. */
   readonly clientId: string;
+  /** The newest commit version of these results. */
+  readonly cv: number;
   /** Results by the query's key. */
   readonly queries: ReadonlyMap<string, StoredQuery>;
   /** Mutations that were not settled, in the order in which they were made, whoever made them. */
@@ -39,8 +41,8 @@ export type Numbered = readonly [ticket: string, id: number];
 export interface StorageEvents {
   /** Whether this client is the one to send mutations. */
   writer(writes: boolean): void;
-  /** Another has made a mutation. */
-  added(mutation: Mutation): void;
+  /** What others have made, in order; also what is known already. */
+  added(mutations: readonly Mutation[]): void;
   /** The writer has given mutations their ids. */
   numbered(ids: readonly Numbered[]): void;
   /** A mutation was answered; with an error it was refused. */
@@ -61,8 +63,8 @@ export interface Storage {
   number(ids: readonly Numbered[]): Promise<void>;
   /** Tells others that a mutation was answered. */
   answered(id: number, error: ErrorBody | null): void;
-  /** Forgets a mutation. */
-  settle(ticket: string): Promise<void>;
+  /** Forgets a mutation, and tells others that it was answered, for those who missed it. */
+  settle(ticket: string, id: number): Promise<void>;
   /** Ends it; another may be the writer then. */
   close(): void;
 }

@@ -60,7 +60,10 @@ function nested(a: Json, b: Json): number {
   return left.length - right.length || firstDifference(left, right, ([m, v], [n, w]) => shortLex(m, n) || nested(v, w));
 }
 
-const shortLex = (a: string, b: string): number => a.length - b.length || text(a, b);
+/** By length in UTF-8's bytes. */
+const shortLex = (a: string, b: string): number => bytesIn(a) - bytesIn(b) || text(a, b);
+
+const bytesIn = (name: string): number => new TextEncoder().encode(name).length;
 
 const members = (object: object): [string, Json][] =>
   Object.entries(object as { [name: string]: Json }).sort(([a], [b]) => shortLex(a, b));
