@@ -348,8 +348,7 @@ const OF_PORTIONS: &[&str] = &[
     "select count(*) as k from b where x > 1000",
 ];
 
-/// Seen to fail: with sums of decimals that take over only what fits their digits, and with groups that forget those of
-/// other portions.
+/// Seen to fail: with groups that forget those of other portions.
 #[test]
 fn portions_come_to_the_whole() {
     let budget = || Budget::once(Duration::from_secs(60));
