@@ -1,5 +1,6 @@
 // A plot over time with its newest figures beside it; those at the pointer while there is one.
 
+/*! uPlot, Copyright (c) 2022 Leon Sorokin, MIT License */
 import uPlot from "uplot";
 import { useEffect, useRef, useState, useSyncExternalStore, type ReactNode } from "react";
 import type { Line } from "./reading.js";
