@@ -15,7 +15,7 @@ use crate::{
     worker::STACK_BYTES,
 };
 use smallvec::SmallVec;
-use std::thread;
+use std::{sync::LazyLock, thread};
 use tidegate_wire::model::{Row, ValueRef, row::RowEncoder};
 
 /// Work for which a thread of its own is worth its start, in rows read; little in tests, so that they have portions.
@@ -23,6 +23,10 @@ const PORTION_COST_MIN: f64 = if cfg!(test) { 100.0 } else { 100_000.0 };
 
 /// Most threads that compute one join.
 const THREADS_MAX: usize = 4;
+
+/// Threads that may compute one join here. Asked once, as the system is asked by reading files.
+static THREADS: LazyLock<usize> =
+    LazyLock::new(|| thread::available_parallelism().map_or(1, usize::from).min(THREADS_MAX));
 
 /// What takes the rows of a join.
 pub(super) trait Taker: Send + Sized {
@@ -102,8 +106,7 @@ impl Completion<'_, '_> {
         match &input.source {
             Source::Table { table, .. } => {
                 let Some(tree) = self.step.after.tree(*table, &Access::Primary)? else { return Ok(()) };
-                let threads = thread::available_parallelism().map_or(1, usize::from).min(THREADS_MAX);
-                let portions = threads.min((cost / PORTION_COST_MIN) as usize);
+                let portions = THREADS.min((cost / PORTION_COST_MIN) as usize);
                 if portions > 1
                     && self.step.after.budget.is_divisible()
                     && let Some(takers) = (0..portions).map(|_| taker.fork()).collect::<Option<Vec<T>>>()

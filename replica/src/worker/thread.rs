@@ -346,17 +346,23 @@ impl Worker {
             Ok(Some(Err(fault))) => self.tell(WorkerEvent::Faulted { query, binding: Some(binding), fault }),
             Ok(None) => {
                 let shape = Arc::clone(family.shape());
-                let waiting = Waiting { deltas: Vec::new(), wanted: Arc::default() };
-                let (at, wanted) = (Arc::clone(&self.snapshot), Arc::downgrade(&waiting.wanted));
-                self.pending.insert(binding, waiting);
-                self.hydrate_aside(Request { query, binding, values, shape, at, wanted })
+                self.hydrate_aside(query, binding, values, shape)
             }
             Err(fault) => self.fail(query, fault),
         }
     }
 
-    fn hydrate_aside(&mut self, request: Request) -> Result<(), DrainLost> {
-        let (query, binding) = (request.query, request.binding);
+    fn hydrate_aside(
+        &mut self,
+        query: QueryId,
+        binding: BindingId,
+        values: Arc<[Value]>,
+        shape: Arc<crate::query::Shape>,
+    ) -> Result<(), DrainLost> {
+        let waiting = Waiting { deltas: Vec::new(), wanted: Arc::default() };
+        let (at, wanted) = (Arc::clone(&self.snapshot), Arc::downgrade(&waiting.wanted));
+        let request = Request { query, binding, values, shape, at, wanted };
+        self.pending.insert(binding, waiting);
         // The side thread may itself be waiting to hand something back: a full queue must not stop this thread.
         if self.asides.try_send(request).is_err() {
             self.pending.remove(&binding);

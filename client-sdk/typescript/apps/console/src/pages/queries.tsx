@@ -53,10 +53,7 @@ function Named({ queries }: { readonly queries: readonly NamedQuery[] }): ReactN
         <thead>
           <tr>
             <th scope="col">Name</th>
-            <th scope="col" className="number">Rows</th>
-            <th scope="col" className="number">Bindings</th>
-            <th scope="col" className="number">Subscribers</th>
-            <th scope="col" className="number">Last advance</th>
+            <FigureHeads />
             <th scope="col">State</th>
           </tr>
         </thead>
@@ -81,6 +78,18 @@ export function State({ query }: { readonly query: NamedQuery }): ReactNode {
   return query.shape !== null ? <span className="badge good">live</span> : <span className="badge">idle</span>;
 }
 
+/** The heads of what {@link Figures} shows. */
+function FigureHeads(): ReactNode {
+  return (
+    <>
+      <th scope="col" className="number">Rows</th>
+      <th scope="col" className="number">Bindings</th>
+      <th scope="col" className="number">Subscribers</th>
+      <th scope="col" className="number">Last advance</th>
+    </>
+  );
+}
+
 function Figures({ rows, bindings, subscribers, last_advance_us }: Pick<NamedQuery, "rows" | "bindings" | "subscribers" | "last_advance_us">): ReactNode {
   return (
     <>
@@ -99,10 +108,7 @@ function Shapes({ live, names }: { readonly live: readonly LiveShape[]; readonly
         <thead>
           <tr>
             <th scope="col">Shape</th>
-            <th scope="col" className="number">Rows</th>
-            <th scope="col" className="number">Bindings</th>
-            <th scope="col" className="number">Subscribers</th>
-            <th scope="col" className="number">Last advance</th>
+            <FigureHeads />
             <th scope="col" className="number">Worker</th>
           </tr>
         </thead>
