@@ -81,5 +81,5 @@ pub(crate) fn measure() -> anyhow::Result<Report> {
         .value("hydrate_ms", own * 1e3)
         .value("postgres_ms", theirs * 1e3)
         .value("ratio", ratio)
-        .note(format!("on one thread; PostgreSQL on one takes {}: {:.2} ×", show(alone), own / alone)))
+        .note(format!("PostgreSQL by one process takes {}: {:.2} ×", show(alone), own / alone)))
 }

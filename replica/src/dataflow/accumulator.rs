@@ -3,7 +3,7 @@
 use super::{
     decimal_sum::DecimalSum,
     exact_sum::{ExactSum, nearest},
-    sorted::{Entry, Sorted},
+    sorted::Sorted,
 };
 use crate::{
     algebra::{Aggregate, AggregateFunction},
@@ -12,6 +12,7 @@ use crate::{
 };
 use bigdecimal::{BigDecimal, RoundingMode, Zero as _, num_bigint::BigInt};
 use hashbrown::HashMap;
+use smallvec::SmallVec;
 use std::sync::Arc;
 use tidegate_wire::model::{ColumnType, Numeric, Order, Value, ValueRef, key::encode_cell};
 
@@ -20,7 +21,7 @@ use tidegate_wire::model::{ColumnType, Numeric, Order, Value, ValueRef, key::enc
 pub(crate) struct Accumulator {
     kind: Kind,
     /// With `distinct`: how often each value is there.
-    seen: Option<HashMap<KeyBytes, i64>>,
+    seen: Option<Box<HashMap<KeyBytes, i64>>>,
 }
 
 #[derive(Debug)]
@@ -34,9 +35,13 @@ enum Kind {
     },
     /// Truths and falsehoods.
     Truths(i64, i64),
-    /// Values in order.
-    Ordered(Sorted),
+    /// Integers, or what is held as such, in order: of these only the first or the last is asked for.
+    Integers(Sorted<i64, ()>),
+    /// An aggregate's arguments in order.
+    Ordered(Sorted<KeyBytes, Arguments>),
 }
+
+type Arguments = SmallVec<[Value; 1]>;
 
 /// A sum of numbers of one type.
 #[derive(Debug)]
@@ -45,7 +50,7 @@ enum Total {
     /// Of squares of integers, which may be beyond 128 bits.
     Squares(BigInt),
     Numeric {
-        sum: DecimalSum,
+        sum: Box<DecimalSum>,
         special: Special,
     },
     Float {
@@ -84,7 +89,7 @@ impl Total {
     fn of(ty: ColumnType, is_of_squares: bool) -> Self {
         match ty {
             ColumnType::Float8 => Self::Float { sum: ExactSum::default(), special: Special::default() },
-            ColumnType::Numeric => Self::Numeric { sum: DecimalSum::default(), special: Special::default() },
+            ColumnType::Numeric => Self::Numeric { sum: Box::default(), special: Special::default() },
             _ if is_of_squares => Self::Squares(BigInt::zero()),
             _ => Self::Integer(0),
         }
@@ -127,7 +132,7 @@ impl Total {
             (Self::Integer(own), Self::Integer(other)) => *own += other,
             (Self::Squares(own), Self::Squares(other)) => *own += other,
             (Self::Numeric { sum, special }, Self::Numeric { sum: other_sum, special: other_special }) => {
-                sum.merge(other_sum);
+                sum.merge(*other_sum);
                 special.merge(&other_special);
             }
             (Self::Float { sum, special }, Self::Float { sum: other_sum, special: other_special }) => {
@@ -165,17 +170,19 @@ impl Accumulator {
                 squares: Some(Box::new(Total::of(ty, true))),
             },
             F::BoolAnd | F::BoolOr => Kind::Truths(0, 0),
+            F::Min | F::Max if is_integer(ty) => Kind::Integers(Sorted::default()),
             F::Min | F::Max | F::StringAgg | F::JsonAgg => Kind::Ordered(Sorted::default()),
         };
-        Self { kind, seen: aggregate.distinct.then(HashMap::new) }
+        Self { kind, seen: aggregate.distinct.then(Box::default) }
     }
 
-    /// Adds a row's arguments so many times; `order` is their key in the aggregate's own order.
+    /// Adds a row's arguments so many times; `key` begins as their key in the aggregate's own order, and is of no use
+    /// after.
     pub(super) fn add(
         &mut self,
         function: AggregateFunction,
         arguments: &[ValueRef<'_>],
-        order: &[u8],
+        key: &mut Vec<u8>,
         weight: i64,
     ) {
         // All but these pass over NULL.
@@ -183,21 +190,22 @@ impl Accumulator {
             return;
         }
         if let Some(seen) = &mut self.seen {
-            let mut key = Vec::new();
-            arguments.iter().for_each(|argument| encode_cell(*argument, Order::ASC, &mut key));
-            let key = KeyBytes::from_slice(&key);
-            let count = seen.entry(key.clone()).or_default();
+            let ordered = key.len();
+            arguments.iter().for_each(|argument| encode_cell(*argument, Order::ASC, key));
+            let value = KeyBytes::from_slice(&key[ordered..]);
+            key.truncate(ordered);
+            let count = seen.entry(value.clone()).or_default();
             let before = *count > 0;
             *count += weight;
             let after = *count > 0;
             if *count == 0 {
-                seen.remove(&key);
+                seen.remove(&value);
             }
             if before != after {
-                self.kind.add(arguments, order, if after { 1 } else { -1 });
+                self.kind.add(arguments, key, if after { 1 } else { -1 });
             }
         } else {
-            self.kind.add(arguments, order, weight);
+            self.kind.add(arguments, key, weight);
         }
     }
 
@@ -244,14 +252,18 @@ impl Accumulator {
             (Kind::Numbers { count, sum, squares: Some(squares) }, function) => {
                 spread(*count, sum, squares, function)?
             }
-            (Kind::Ordered(values), F::Min) => of_entry(values.first()),
-            (Kind::Ordered(values), F::Max) => of_entry(values.last()),
+            (Kind::Integers(values), function) => {
+                let found = if function == F::Min { values.first() } else { values.last() };
+                found.map_or(Value::Null, |(number, ())| of_integer(*number, aggregate.ty))
+            }
+            (Kind::Ordered(values), F::Min) => only_argument(values.first()),
+            (Kind::Ordered(values), F::Max) => only_argument(values.last()),
             (Kind::Ordered(values), F::StringAgg) => join_texts(values),
             (Kind::Ordered(values), _) if values.first().is_none() => Value::Null,
             (Kind::Ordered(values), _) => {
                 let mut text = String::from("[");
-                for (arguments, count) in values.iter() {
-                    for _ in 0..*count {
+                for (_, arguments, count) in values.iter() {
+                    for _ in 0..count {
                         if text.len() > 1 {
                             text.push(',');
                         }
@@ -283,12 +295,13 @@ impl Kind {
                 *trues += other_trues;
                 *falses += other_falses;
             }
-            (Self::Ordered(own), Self::Ordered(other)) => own.merge(&other),
+            (Self::Integers(own), Self::Integers(other)) => own.merge(other),
+            (Self::Ordered(own), Self::Ordered(other)) => own.merge(other),
             _ => unreachable!("both are of one aggregate"),
         }
     }
 
-    fn add(&mut self, arguments: &[ValueRef<'_>], order: &[u8], weight: i64) {
+    fn add(&mut self, arguments: &[ValueRef<'_>], key: &mut Vec<u8>, weight: i64) {
         match self {
             Self::Count(count) => *count += weight,
             Self::Numbers { count, sum, squares } => {
@@ -302,14 +315,42 @@ impl Kind {
                 let is_true = matches!(arguments[0], ValueRef::Bool(true));
                 *(if is_true { trues } else { falses }) += weight;
             }
+            Self::Integers(values) => {
+                let number = integer(arguments[0]);
+                debug_assert!(number.is_some(), "arguments' types are checked when a query is registered");
+                if let Some(number) = number {
+                    values.add(&number, || (number, ()), weight);
+                }
+            }
             Self::Ordered(values) => {
-                let mut key = order.to_vec();
-                key.reserve(9 * arguments.len());
-                arguments.iter().for_each(|argument| encode_cell(*argument, Order::ASC, &mut key));
-                arguments.iter().for_each(|argument| push_spelling(*argument, &mut key));
-                values.add(&key, arguments, weight);
+                arguments.iter().for_each(|argument| encode_cell(*argument, Order::ASC, key));
+                arguments.iter().for_each(|argument| push_spelling(*argument, key));
+                let owned = || arguments.iter().map(|argument| argument.to_value()).collect();
+                values.add(key.as_slice(), || (KeyBytes::from_slice(key), owned()), weight);
             }
         }
+    }
+}
+
+/// Whether values of a type are held as integers.
+fn is_integer(ty: ColumnType) -> bool {
+    matches!(ty, ColumnType::Int8 | ColumnType::Timestamptz | ColumnType::Date)
+}
+
+fn integer(value: ValueRef<'_>) -> Option<i64> {
+    match value {
+        ValueRef::Int8(number) | ValueRef::Timestamptz(number) => Some(number),
+        ValueRef::Date(days) => Some(days.into()),
+        _ => None,
+    }
+}
+
+/// The value of a type that is held as an integer.
+fn of_integer(number: i64, ty: ColumnType) -> Value {
+    match ty {
+        ColumnType::Timestamptz => Value::Timestamptz(number),
+        ColumnType::Date => Value::Date(number as i32),
+        _ => Value::Int8(number),
     }
 }
 
@@ -330,15 +371,15 @@ fn push_spelling(value: ValueRef<'_>, out: &mut Vec<u8>) {
     }
 }
 
-fn of_entry(entry: Option<&Entry>) -> Value {
-    entry.map_or(Value::Null, |(values, _)| values[0].clone())
+fn only_argument(found: Option<(&KeyBytes, &Arguments)>) -> Value {
+    found.map_or(Value::Null, |(_, arguments)| arguments[0].clone())
 }
 
 /// Texts with each one's separator before it, but for the first.
-fn join_texts(values: &Sorted) -> Value {
+fn join_texts(values: &Sorted<KeyBytes, Arguments>) -> Value {
     let mut text: Option<String> = None;
-    for (arguments, count) in values.iter() {
-        for _ in 0..*count {
+    for (_, arguments, count) in values.iter() {
+        for _ in 0..count {
             let Value::Text(own) = &arguments[0] else { continue };
             match &mut text {
                 None => text = Some(own.to_string()),

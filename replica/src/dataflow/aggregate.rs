@@ -7,20 +7,23 @@ use super::{
     join::is_true,
 };
 use crate::{
-    algebra::Aggregate,
-    expr::{Beside, Cells, EvalError, NoExists, scalar::Computed},
+    algebra::{Aggregate, Column},
+    expr::{Beside, Cells, EvalError, NoExists, Scalar, scalar::Computed},
     pipeline::Budget,
     plan::Path,
     store::KeyBytes,
 };
-use hashbrown::{HashMap, hash_map::Entry};
+use hashbrown::HashMap;
+use slab::Slab;
 use smallvec::SmallVec;
 use tidegate_wire::model::{Order, Row, Value, key::encode_cell};
 
 /// The groups by their key.
 #[derive(Debug, Default)]
 pub(super) struct Groups {
-    groups: HashMap<KeyBytes, Group>,
+    /// Each group's place.
+    by_key: HashMap<KeyBytes, usize>,
+    groups: Slab<Group>,
 }
 
 #[derive(Debug)]
@@ -59,35 +62,46 @@ impl Groups {
     ) -> Grouping<'g> {
         let mut touched = Vec::new();
         if always {
-            let group = Group::new(Row::from_values(&[]), aggregates);
-            self.groups.insert(KeyBytes::new(), Group { is_touched: true, ..group });
-            touched.push(KeyBytes::new());
+            let group = Group { is_touched: true, ..Group::new(Row::from_values(&[]), aggregates) };
+            touched.push(self.insert(KeyBytes::new(), group));
         }
         Grouping {
-            groups: Held::Lent(&mut self.groups),
+            groups: Held::Lent(self),
             keys,
             aggregates,
             touched,
+            last: None,
             encoded: Vec::new(),
+            buffer: Vec::new(),
             taken: 0,
         }
     }
 
+    fn insert(&mut self, key: KeyBytes, group: Group) -> usize {
+        let place = self.groups.insert(group);
+        self.by_key.insert(key, place);
+        place
+    }
+
     /// The groups' rows.
     pub(super) fn told(&self) -> impl Iterator<Item = &Row> {
-        self.groups.values().filter_map(|group| group.told.as_ref())
+        self.groups.iter().filter_map(|(_, group)| group.told.as_ref())
     }
 
     pub(super) fn len(&self) -> usize {
         self.groups.len()
     }
 
-    pub(super) fn absorb(&mut self, other: Self) {
-        self.groups.extend(other.groups);
+    /// Takes over the groups of another, whose keys are others.
+    pub(super) fn absorb(&mut self, mut other: Self) {
+        for (key, place) in other.by_key {
+            self.insert(key, other.groups.remove(place));
+        }
     }
 
     pub(super) fn retain(&mut self, keep: &dyn Fn(&Row) -> bool) {
         self.groups.retain(|_, group| keep(&group.key));
+        self.by_key.retain(|_, place| self.groups.contains(*place));
     }
 }
 
@@ -96,9 +110,12 @@ pub(super) struct Grouping<'g> {
     groups: Held<'g>,
     keys: usize,
     aggregates: &'g [Aggregate],
-    /// The keys of the groups that took some.
-    touched: Vec<KeyBytes>,
+    /// The places of the groups that took some.
+    touched: Vec<usize>,
+    /// The place of the group that took the last one, whose key is in `encoded`. Rows of a group often follow each other.
+    last: Option<usize>,
     encoded: Vec<u8>,
+    buffer: Vec<u8>,
     /// How many rows were taken.
     pub(super) taken: usize,
 }
@@ -107,39 +124,56 @@ impl Grouping<'_> {
     /// Takes a row so many times.
     pub(super) fn add<R: Cells>(&mut self, row: &R, weight: i64) -> Result<(), EvalError> {
         self.taken += 1;
-        self.encoded.clear();
+        self.buffer.clear();
         for column in 0..self.keys {
-            encode_cell(row.cell(column), Order::ASC, &mut self.encoded);
+            encode_cell(row.cell(column), Order::ASC, &mut self.buffer);
         }
-        let group = self.groups.get().entry_ref(self.encoded.as_slice()).or_insert_with(|| {
-            Group::new(Row::encode((0..self.keys).map(|column| row.cell(column))), self.aggregates)
-        });
-        if !std::mem::replace(&mut group.is_touched, true) {
-            self.touched.push(KeyBytes::from_slice(&self.encoded));
-        }
+        let place = match self.last {
+            Some(place) if self.buffer == self.encoded => place,
+            _ => self.find(row),
+        };
+        let group = &mut self.groups.get().groups[place];
         group.rows += weight;
         for (aggregate, accumulator) in self.aggregates.iter().zip(&mut group.accumulators) {
-            accumulate(aggregate, accumulator, row, weight)?;
+            accumulate(aggregate, accumulator, row, weight, &mut self.buffer)?;
         }
         Ok(())
+    }
+
+    /// The place of the group of a row whose key is in the buffer.
+    fn find<R: Cells>(&mut self, row: &R) -> usize {
+        std::mem::swap(&mut self.encoded, &mut self.buffer);
+        let groups = self.groups.get();
+        let place = match groups.by_key.get(self.encoded.as_slice()) {
+            Some(place) => *place,
+            None => {
+                let key = Row::encode((0..self.keys).map(|column| row.cell(column)));
+                groups.insert(KeyBytes::from_slice(&self.encoded), Group::new(key, self.aggregates))
+            }
+        };
+        if !std::mem::replace(&mut groups.groups[place].is_touched, true) {
+            self.touched.push(place);
+        }
+        self.last = Some(place);
+        place
     }
 
     /// What that changes.
     pub(super) fn end(mut self) -> Result<Bag, EvalError> {
         let mut out = Bag::new();
-        let groups = self.groups.get();
-        for key in self.touched {
-            let Some(group) = groups.get_mut(&key) else { continue };
+        let Groups { by_key, groups } = self.groups.get();
+        for place in self.touched {
+            let group = &mut groups[place];
             group.is_touched = false;
-            let is_there = group.rows > 0 || self.keys == 0;
-            let row = if is_there { Some(group.row(self.aggregates)?) } else { None };
-            if row != group.told {
-                out.extend(std::mem::replace(&mut group.told, row.clone()).map(|row| (row, -1)));
-                out.extend(row.map(|row| (row, 1)));
+            if group.rows > 0 || self.keys == 0 {
+                group.tell(self.aggregates, &mut out)?;
+                continue;
             }
-            if !is_there {
-                groups.remove(&key);
-            }
+            let group = groups.remove(place);
+            self.buffer.clear();
+            group.key.cells().for_each(|cell| encode_cell(cell, Order::ASC, &mut self.buffer));
+            by_key.remove(self.buffer.as_slice());
+            out.extend(group.told.map(|row| (row, -1)));
         }
         Ok(out)
     }
@@ -147,12 +181,12 @@ impl Grouping<'_> {
 
 /// The groups of an operator, or those of a portion of its rows.
 enum Held<'g> {
-    Lent(&'g mut HashMap<KeyBytes, Group>),
-    Own(HashMap<KeyBytes, Group>),
+    Lent(&'g mut Groups),
+    Own(Groups),
 }
 
 impl Held<'_> {
-    fn get(&mut self) -> &mut HashMap<KeyBytes, Group> {
+    fn get(&mut self) -> &mut Groups {
         match self {
             Self::Lent(groups) => groups,
             Self::Own(groups) => groups,
@@ -168,9 +202,11 @@ impl Taker for Grouping<'_> {
     fn fork(&self) -> Option<Self> {
         let can_merge = !self.aggregates.iter().any(|aggregate| aggregate.distinct);
         can_merge.then(|| Self {
-            groups: Held::Own(HashMap::new()),
+            groups: Held::Own(Groups::default()),
             touched: Vec::new(),
+            last: None,
             encoded: Vec::new(),
+            buffer: Vec::new(),
             taken: 0,
             ..*self
         })
@@ -179,40 +215,42 @@ impl Taker for Grouping<'_> {
     fn merge(&mut self, mut other: Self) {
         self.taken += other.taken;
         let groups = self.groups.get();
-        for (key, group) in std::mem::take(other.groups.get()) {
-            match groups.entry(key) {
-                Entry::Vacant(entry) => {
-                    self.touched.push(entry.key().clone());
-                    entry.insert(group);
-                }
-                Entry::Occupied(mut entry) => {
-                    if !std::mem::replace(&mut entry.get_mut().is_touched, true) {
-                        self.touched.push(entry.key().clone());
+        let Groups { by_key, groups: mut others } = std::mem::take(other.groups.get());
+        for (key, place) in by_key {
+            let other = others.remove(place);
+            match groups.by_key.get(&key) {
+                None => self.touched.push(groups.insert(key, other)),
+                Some(&place) => {
+                    let group = &mut groups.groups[place];
+                    if !std::mem::replace(&mut group.is_touched, true) {
+                        self.touched.push(place);
                     }
-                    entry.get_mut().merge(group);
+                    group.merge(other);
                 }
             }
         }
     }
 }
 
-/// Adds a row to an accumulator so many times, if it counts.
+/// Adds a row to an accumulator so many times, if it counts. `buffer` is for the accumulator's keys: one for many rows
+/// saves an allocation for each.
 pub(crate) fn accumulate<R: Cells>(
     aggregate: &Aggregate,
     accumulator: &mut Accumulator,
     row: &R,
     weight: i64,
+    buffer: &mut Vec<u8>,
 ) -> Result<(), EvalError> {
     if let Some(filter) = &aggregate.filter
         && !is_true(filter, row)?
     {
         return Ok(());
     }
-    let mut order = Vec::new();
-    encode_order(&aggregate.order, row, &mut order)?;
-    if let [argument] = aggregate.arguments.as_slice() {
-        let value = argument.scalar.value(row, &NoExists)?;
-        accumulator.add(aggregate.function, &[value.as_ref()], &order, weight);
+    buffer.clear();
+    encode_order(&aggregate.order, row, buffer)?;
+    // Mostly there is one argument, which is a column; collecting it would be a good part of an advance.
+    if let [Column { scalar: Scalar::Column(at), .. }] = aggregate.arguments.as_slice() {
+        accumulator.add(aggregate.function, &[row.cell(*at)], buffer, weight);
         return Ok(());
     }
     let values = aggregate
@@ -221,7 +259,7 @@ pub(crate) fn accumulate<R: Cells>(
         .map(|argument| argument.scalar.value(row, &NoExists))
         .collect::<Result<SmallVec<[_; 2]>, _>>()?;
     let values: SmallVec<[_; 2]> = values.iter().map(Computed::as_ref).collect();
-    accumulator.add(aggregate.function, &values, &order, weight);
+    accumulator.add(aggregate.function, &values, buffer, weight);
     Ok(())
 }
 
@@ -239,14 +277,24 @@ impl Group {
         }
     }
 
-    /// The group's row.
-    fn row(&self, aggregates: &[Aggregate]) -> Result<Row, EvalError> {
+    /// Adds what its row changes to, if it does.
+    fn tell(&mut self, aggregates: &[Aggregate], out: &mut Bag) -> Result<(), EvalError> {
         let values = self
             .accumulators
             .iter()
             .zip(aggregates)
             .map(|(accumulator, aggregate)| accumulator.value(aggregate))
-            .collect::<Result<Vec<Value>, _>>()?;
-        Ok(Row::encode(self.key.cells().chain(values.iter().map(Value::as_ref))))
+            .collect::<Result<SmallVec<[Value; 2]>, _>>()?;
+        let values = values.iter().map(Value::as_ref);
+        let keys = self.key.len();
+        if let Some(told) = &self.told
+            && values.clone().enumerate().all(|(at, value)| value.is_same(told.cell(keys + at)))
+        {
+            return Ok(());
+        }
+        let row = Row::encode(self.key.cells().chain(values));
+        out.extend(self.told.replace(row.clone()).map(|row| (row, -1)));
+        out.push((row, 1));
+        Ok(())
     }
 }

@@ -4,7 +4,7 @@
 use super::{
     Step,
     bag::{Arrangement, Bag},
-    join::{is_true, look_up, look_up_in, read},
+    join::{LastFound, is_true, look_up, look_up_in, read},
 };
 use crate::{
     expr::{Beside, Cells, Condition, EvalError, NoExists, Scalar, scalar::Computed},
@@ -71,16 +71,30 @@ impl Taker for Bag {
 
 /// Completes rows of one input.
 pub(super) struct Completion<'a, 's> {
-    pub(super) arrangements: &'a [Vec<Arrangement>],
-    pub(super) join: &'a Join,
-    pub(super) step: &'a Step<'s>,
+    arrangements: &'a [Vec<Arrangement>],
+    join: &'a Join,
+    step: &'a Step<'s>,
     /// The input whose changes are completed; `None` reads every input as it is after the step.
-    pub(super) start: Option<usize>,
+    start: Option<usize>,
     /// Per step of the path, what need not be looked up in its table.
-    pub(super) hashed: &'a [Option<Arrangement>],
+    hashed: &'a [Option<Arrangement>],
+    /// Per step of the path, what was looked up last.
+    last: SmallVec<[LastFound<'s>; 4]>,
 }
 
-impl Completion<'_, '_> {
+impl<'a, 's> Completion<'a, 's> {
+    /// One for rows of the input `start`, or of any one.
+    pub(super) fn new(
+        arrangements: &'a [Vec<Arrangement>],
+        join: &'a Join,
+        step: &'a Step<'s>,
+        start: Option<usize>,
+        hashed: &'a [Option<Arrangement>],
+    ) -> Self {
+        let last = join.inputs.iter().map(|_| LastFound::default()).collect();
+        Self { arrangements, join, step, start, hashed, last }
+    }
+
     pub(super) fn passes(
         &self,
         filter: &Condition,
@@ -168,10 +182,11 @@ impl Completion<'_, '_> {
                 .map(|(rows, mut taker)| {
                     let budget = budget.portion();
                     let work = move || {
-                        let step = Step::new(delta, is_first, Bag::new(), &budget);
-                        let completion = Completion { arrangements, join, step: &step, start: None, hashed };
-                        let done = completion.table_rows(start, table, rows, &mut taker);
-                        drop(step);
+                        let done = {
+                            let step = Step::new(delta, is_first, Bag::new(), &budget);
+                            let completion = Completion::new(arrangements, join, &step, None, hashed);
+                            completion.table_rows(start, table, rows, &mut taker)
+                        };
                         done.map_err(|error| (error, budget.take_failed())).map(|()| (taker, budget))
                     };
                     thread::Builder::new()
@@ -225,28 +240,39 @@ impl Completion<'_, '_> {
         };
         match self.hashed.get(at) {
             Some(Some(arrangement)) => look_up_in(self.step, arrangement, &next.by, rows, &mut each),
-            _ => look_up(self.step, is_after, input, &next.by, rows, &mut each),
+            _ => look_up(self.step, is_after, input, &next.by, self.last.get(at), rows, &mut each),
         }
     }
 }
 
 /// The columns of a row that is not made: read from the rows that make it, or computed.
-pub(super) struct Columns<'a>(SmallVec<[Computed<'a>; 8]>);
+pub(super) struct Columns<'a> {
+    columns: &'a [Scalar],
+    rows: &'a Beside<'a>,
+    /// All of them, where one has to be computed.
+    computed: SmallVec<[Computed<'a>; 8]>,
+}
 
 impl<'a> Columns<'a> {
     /// Computes them.
-    pub(super) fn of(path: &'a Path, rows: &'a Beside<'_>) -> Result<Self, EvalError> {
-        let mut columns = SmallVec::new();
-        for column in &path.columns {
-            columns.push(column.value(rows, &NoExists)?);
+    pub(super) fn of(path: &'a Path, rows: &'a Beside<'a>) -> Result<Self, EvalError> {
+        let mut computed = SmallVec::new();
+        if path.columns.iter().any(|column| !matches!(column, Scalar::Column(_))) {
+            for column in &path.columns {
+                computed.push(column.value(rows, &NoExists)?);
+            }
         }
-        Ok(Self(columns))
+        Ok(Self { columns: &path.columns, rows, computed })
     }
 }
 
 impl Cells for Columns<'_> {
+    #[inline]
     fn cell(&self, position: usize) -> ValueRef<'_> {
-        self.0[position].as_ref()
+        match &self.columns[position] {
+            Scalar::Column(at) => self.rows.cell(*at),
+            _ => self.computed[position].as_ref(),
+        }
     }
 
     fn copy(&self, position: usize, to: &mut RowEncoder) {

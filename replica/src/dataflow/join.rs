@@ -11,8 +11,9 @@ use crate::{
     pipeline::read::Reader,
     plan::{Input, Join, Lookup, LookupAccess, Source, Step as PlannedStep, estimate},
     query::shape::Access,
-    store::TableId,
+    store::{TableId, tree::Tree},
 };
+use std::cell::RefCell;
 use tidegate_wire::model::{Order, Row, key::encode_cell};
 
 /// Gives a taker what a join changes. `depends` says that some input depends on the slots.
@@ -34,13 +35,13 @@ pub(super) fn advance(
         }
         if let Some((start, cost)) = start {
             let hashed = hashed(join, start, step, changes)?;
-            let completion = Completion { arrangements, join, step, start: None, hashed: &hashed };
+            let completion = Completion::new(arrangements, join, step, None, &hashed);
             completion.all_rows(start, cost, changes, taker)?;
         }
         return Ok(());
     }
     for (number, input) in join.inputs.iter().enumerate() {
-        let completion = Completion { arrangements, join, step, start: Some(number), hashed: &[] };
+        let completion = Completion::new(arrangements, join, step, Some(number), &[]);
         let path = &join.paths[number];
         match &input.source {
             Source::Table { table, used } => {
@@ -170,29 +171,50 @@ pub(super) fn is_true<R: Cells>(condition: &Condition, row: &R) -> Result<bool, 
     Ok(matches!(condition, Condition::Constant(Some(true))) || condition.test(row, &NoExists)? == Some(true))
 }
 
+/// What the whole primary key of a table found that was looked up last: rows that follow each other often ask for the
+/// same, as a table's changes come in its key's order.
+#[derive(Default)]
+pub(super) struct LastFound<'s>(RefCell<(Vec<u8>, Option<&'s Row>)>);
+
+impl<'s> LastFound<'s> {
+    /// The row of a key, in the table that all keys are looked up in.
+    fn get(last: Option<&Self>, rows: &'s Tree<Row>, key: &[u8]) -> Option<&'s Row> {
+        let Some(last) = last else { return rows.get(key) };
+        let (known, found) = &mut *last.0.borrow_mut();
+        // No key is empty, as no primary key has no columns.
+        if known != key {
+            *found = rows.get(key);
+            known.clear();
+            known.extend_from_slice(key);
+        }
+        *found
+    }
+}
+
 /// Calls `each` with the rows that a look-up finds, with their weights, until it fails or says that it has enough.
-/// `is_after` says at which snapshot tables are read.
-pub(super) fn look_up<R: Cells>(
-    step: &Step<'_>,
+/// `is_after` says at which snapshot tables are read, the same for all look-ups with one `last`; without, none is remembered.
+pub(super) fn look_up<'s, R: Cells>(
+    step: &Step<'s>,
     is_after: bool,
     (input, arrangements): (&Input, &[Arrangement]),
     by: &Lookup,
+    last: Option<&LastFound<'s>>,
     row: &R,
     each: &mut dyn FnMut(&Row, i64) -> Result<bool, EvalError>,
 ) -> Result<(), EvalError> {
     match (&by.access, &input.source) {
         (LookupAccess::Table(access), Source::Table { table, .. }) => {
             let reader = step.snapshot_reader(is_after);
-            let Some(tree) = reader.tree(*table, access)? else { return Ok(()) };
             let mut pass = |row: &Row| Ok(!is_true(&input.filter, row)? || each(row, 1)?);
-            let is_whole_key =
-                matches!(access, Access::Primary) && by.keys.len() == reader.schema(*table).primary_key.len();
-            if is_whole_key {
+            let Some(relation) = reader.snapshot.table(*table) else { return Ok(()) };
+            if matches!(access, Access::Primary) && by.keys.len() == relation.schema().primary_key.len() {
                 let found = step.key.with(|key| {
-                    Ok(if encode_key(&by.keys, &by.null_agrees, row, key)? { tree.get(key) } else { None })
+                    let finds = encode_key(&by.keys, &by.null_agrees, row, key)?;
+                    Ok(finds.then(|| LastFound::get(last, relation.rows(), key)).flatten())
                 })?;
                 return read(reader, *table, found.map(|row| (&[][..], row)).into_iter(), &mut pass);
             }
+            let Some(tree) = reader.tree(*table, access)? else { return Ok(()) };
             let found = step
                 .key
                 .with(|key| Ok(encode_key(&by.keys, &by.null_agrees, row, key)?.then(|| tree.prefix(key))))?;

@@ -60,10 +60,18 @@ impl Sides {
         let touched = self.touched(mark, step, changes)?;
         let mut flipped = Vec::new();
         for row in &touched {
-            look_up(step, false, (&mark.left, &self.left), &mark.find_left, row, &mut |left, weight| {
-                flipped.push((left.clone(), weight));
-                Ok(true)
-            })?;
+            look_up(
+                step,
+                false,
+                (&mark.left, &self.left),
+                &mark.find_left,
+                None,
+                row,
+                &mut |left, weight| {
+                    flipped.push((left.clone(), weight));
+                    Ok(true)
+                },
+            )?;
         }
         let mut before = Vec::with_capacity(flipped.len());
         for (row, _) in &flipped {
@@ -160,7 +168,7 @@ impl Sides {
                 Ok(Some(finds && self.right[*number].contains(key)))
             });
         }
-        look_up(step, is_after, (&mark.right, &self.right), &mark.find_right, row, &mut |found, _| {
+        look_up(step, is_after, (&mark.right, &self.right), &mark.find_right, None, row, &mut |found, _| {
             let truth = if is_tested {
                 mark.condition.test(&Beside::one(row).and(found), &NoExists)?
             } else {

@@ -90,7 +90,7 @@ impl<'a> Step<'a> {
         rows.filter(|pair| !matches!(pair, (Some(old), Some(new)) if old.same_cells(new, used)))
     }
 
-    fn snapshot_reader(&self, is_after: bool) -> &Reader<'_> {
+    fn snapshot_reader(&self, is_after: bool) -> &Reader<'a> {
         if is_after { &self.after } else { &self.before }
     }
 }

@@ -1,36 +1,35 @@
 //! Values in an order, each with how often it is there. Few are a list, which takes no more memory than they need; many are
 //! a tree.
 
-use crate::store::KeyBytes;
-use smallvec::SmallVec;
-use std::collections::BTreeMap;
-use tidegate_wire::model::{Value, ValueRef};
+use std::{borrow::Borrow, collections::BTreeMap};
 
-/// An aggregate's arguments, and how often they are there.
-pub(super) type Entry = (SmallVec<[Value; 1]>, i64);
-
-/// See the module's description.
+/// See the module's description: values by their key in the order.
 #[derive(Debug)]
-pub(super) enum Sorted {
-    Few(Vec<(KeyBytes, Entry)>),
-    Many(BTreeMap<KeyBytes, Entry>),
+pub(super) enum Sorted<K, V> {
+    Few(Vec<(K, (V, i64))>),
+    Many(BTreeMap<K, (V, i64)>),
 }
 
-/// Values that are a list.
-const FEW_MAX: usize = 16;
+/// Bytes of a list, of which adding to it moves half.
+const FEW_BYTES_MAX: usize = 1_200;
 
-impl Default for Sorted {
+impl<K, V> Default for Sorted<K, V> {
     fn default() -> Self {
         Self::Few(Vec::new())
     }
 }
 
-impl Sorted {
-    /// Adds to how often values are there, by their key in the order.
-    pub(super) fn add(&mut self, key: &[u8], values: &[ValueRef<'_>], weight: i64) {
-        let owned = || values.iter().map(|value| value.to_value()).collect();
+impl<K: Ord, V> Sorted<K, V> {
+    /// Values that are a list.
+    const FEW_MAX: usize = FEW_BYTES_MAX / size_of::<(K, (V, i64))>();
+
+    /// Adds to how often a value is there; `make` makes what is held of it, when it is new.
+    pub(super) fn add<Q: Ord + ?Sized>(&mut self, key: &Q, make: impl FnOnce() -> (K, V), weight: i64)
+    where
+        K: Borrow<Q>,
+    {
         match self {
-            Self::Few(list) => match list.binary_search_by(|(known, _)| known.as_slice().cmp(key)) {
+            Self::Few(list) => match list.binary_search_by(|(known, _)| known.borrow().cmp(key)) {
                 Ok(at) => {
                     list[at].1.1 += weight;
                     if list[at].1.1 == 0 {
@@ -38,55 +37,60 @@ impl Sorted {
                     }
                 }
                 Err(at) => {
-                    list.insert(at, (KeyBytes::from_slice(key), (owned(), weight)));
-                    if list.len() > FEW_MAX {
+                    let (key, value) = make();
+                    list.insert(at, (key, (value, weight)));
+                    if list.len() > Self::FEW_MAX {
                         *self = Self::Many(std::mem::take(list).into_iter().collect());
                     }
                 }
             },
-            Self::Many(tree) => {
-                let entry = tree.entry(KeyBytes::from_slice(key)).or_insert_with(|| (owned(), 0));
-                entry.1 += weight;
-                if entry.1 == 0 {
-                    tree.remove(key);
+            Self::Many(tree) => match tree.get_mut(key) {
+                Some((_, count)) => {
+                    *count += weight;
+                    if *count == 0 {
+                        tree.remove(key);
+                    }
                 }
-            }
+                None => {
+                    let (key, value) = make();
+                    tree.insert(key, (value, weight));
+                }
+            },
         }
     }
 
     /// Adds what another holds.
-    pub(super) fn merge(&mut self, other: &Self) {
-        for (key, (values, count)) in other.entries() {
-            let values: SmallVec<[ValueRef<'_>; 2]> = values.iter().map(Value::as_ref).collect();
-            self.add(key, &values, *count);
+    pub(super) fn merge(&mut self, other: Self)
+    where
+        K: Clone,
+        V: Clone,
+    {
+        for (key, value, count) in other.iter() {
+            self.add(key, || (key.clone(), value.clone()), count);
         }
     }
 
-    /// All of them in the order.
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Entry> {
-        self.entries().map(|(_, entry)| entry)
+    /// The first value.
+    pub(super) fn first(&self) -> Option<(&K, &V)> {
+        self.iter().next().map(|(key, value, _)| (key, value))
     }
 
-    /// The first of them.
-    pub(super) fn first(&self) -> Option<&Entry> {
-        self.iter().next()
-    }
-
-    /// The last of them.
-    pub(super) fn last(&self) -> Option<&Entry> {
+    /// The last value.
+    pub(super) fn last(&self) -> Option<(&K, &V)> {
         match self {
-            Self::Few(list) => list.last().map(|(_, entry)| entry),
-            Self::Many(tree) => tree.last_key_value().map(|(_, entry)| entry),
+            Self::Few(list) => list.last().map(|(key, (value, _))| (key, value)),
+            Self::Many(tree) => tree.last_key_value().map(|(key, (value, _))| (key, value)),
         }
     }
 
-    fn entries(&self) -> impl Iterator<Item = (&KeyBytes, &Entry)> {
+    /// All values in the order, each with how often it is there.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&K, &V, i64)> {
         let (few, many) = match self {
             Self::Few(list) => (Some(list), None),
             Self::Many(tree) => (None, Some(tree)),
         };
-        let few = few.into_iter().flatten().map(|(key, entry)| (key, entry));
-        few.chain(many.into_iter().flatten())
+        let few = few.into_iter().flatten().map(|(key, (value, count))| (key, value, *count));
+        few.chain(many.into_iter().flatten().map(|(key, (value, count))| (key, value, *count)))
     }
 }
 
@@ -99,22 +103,23 @@ mod tests {
         /// Against a tree, with few and with many values.
         #[test]
         fn values_are_counted_in_their_order(
-            steps in prop::collection::vec((0_i64..60, prop_oneof![Just(1_i64), Just(-1)]), 0..200),
-            cut in 0_usize..200,
+            steps in prop::collection::vec((0_i64..120, prop_oneof![Just(1_i64), Just(-1)]), 0..400),
+            cut in 0_usize..400,
         ) {
             let (mut one, mut other, mut expected) = (Sorted::default(), Sorted::default(), BTreeMap::new());
             for (at, (value, weight)) in steps.into_iter().enumerate() {
-                let part = if at < cut { &mut one } else { &mut other };
-                part.add(&value.to_be_bytes(), &[ValueRef::Int8(value)], weight);
+                let part: &mut Sorted<i64, String> = if at < cut { &mut one } else { &mut other };
+                part.add(&value, || (value, value.to_string()), weight);
                 *expected.entry(value).or_insert(0) += weight;
             }
-            one.merge(&other);
+            one.merge(other);
             expected.retain(|_, count| *count != 0);
-            let expected: Vec<_> = expected.into_iter().map(|(value, count)| (Value::Int8(value), count)).collect();
-            let shown: Vec<_> = one.iter().map(|(values, count)| (values[0].clone(), *count)).collect();
+            let shown: BTreeMap<i64, i64> = one.iter().map(|(key, _, count)| (*key, count)).collect();
             prop_assert_eq!(&shown, &expected);
-            prop_assert_eq!(one.first().map(|(_, count)| *count), expected.first().map(|(_, count)| *count));
-            prop_assert_eq!(one.last().map(|(values, _)| values[0].clone()), expected.last().map(|(value, _)| value.clone()));
+            prop_assert!(one.iter().is_sorted_by_key(|(key, ..)| *key));
+            prop_assert!(one.iter().all(|(key, value, _)| *value == key.to_string()));
+            prop_assert_eq!(one.first().map(|(key, _)| key), expected.keys().next());
+            prop_assert_eq!(one.last().map(|(key, _)| key), expected.keys().last());
         }
     }
 }

@@ -114,6 +114,7 @@ impl Partition<'_> {
     fn aggregate(&self, aggregate: &Aggregate, frame: &Frame) -> Result<Vec<Value>, EvalError> {
         let mut values = Vec::with_capacity(self.rows.len());
         let mut accumulator = Accumulator::new(aggregate);
+        let mut buffer = Vec::new();
         let mut held = 0..0;
         let mut last: Option<(Range<usize>, Value)> = None;
         for at in 0..self.rows.len() {
@@ -129,10 +130,10 @@ impl Partition<'_> {
                 held = wanted.start..wanted.start;
             }
             for row in &self.rows[held.start..wanted.start.min(held.end)] {
-                accumulate(aggregate, &mut accumulator, *row, -1)?;
+                accumulate(aggregate, &mut accumulator, *row, -1, &mut buffer)?;
             }
             for row in &self.rows[held.end..wanted.end] {
-                accumulate(aggregate, &mut accumulator, *row, 1)?;
+                accumulate(aggregate, &mut accumulator, *row, 1, &mut buffer)?;
             }
             held = wanted.clone();
             let value = accumulator.value(aggregate)?;

@@ -1,6 +1,5 @@
 //! What expressions read: cells by position, of one row or of several side by side.
 
-use smallvec::SmallVec;
 use tidegate_wire::model::{
     Row, ValueRef,
     row::{COLUMNS_MAX, RowEncoder},
@@ -22,6 +21,7 @@ pub trait Cells {
 }
 
 impl Cells for Row {
+    #[inline]
     fn cell(&self, position: usize) -> ValueRef<'_> {
         Row::cell(self, position)
     }
@@ -49,40 +49,53 @@ pub fn row_and_column(position: usize) -> (usize, usize) {
 }
 
 /// Rows side by side, without being copied into one.
-#[derive(Clone, Debug)]
-pub struct Beside<'r>(SmallVec<[&'r Row; 8]>);
+#[derive(Clone, Copy, Debug)]
+pub struct Beside<'r> {
+    row: &'r Row,
+    /// How many are before it.
+    number: usize,
+    before: Option<&'r Beside<'r>>,
+}
 
 impl<'r> Beside<'r> {
     /// One row.
     #[must_use]
     pub fn one(row: &'r Row) -> Self {
-        Self(SmallVec::from_slice(&[row]))
+        Self { row, number: 0, before: None }
     }
 
     /// With one row more.
     #[must_use]
-    pub fn and<'s>(&self, row: &'s Row) -> Beside<'s>
-    where
-        'r: 's,
-    {
-        let mut rows: SmallVec<[&'s Row; 8]> = SmallVec::from_slice(&self.0);
-        rows.push(row);
-        Beside(rows)
+    pub fn and<'s>(&'s self, row: &'s Row) -> Beside<'s> {
+        Beside { row, number: self.number + 1, before: Some(self) }
     }
 
     /// The first row.
     #[must_use]
     pub fn first(&self) -> &'r Row {
-        self.0[0]
+        self.row(0)
+    }
+
+    #[inline]
+    fn row(&self, number: usize) -> &'r Row {
+        debug_assert!(number <= self.number, "row {number} of {}", self.number + 1);
+        let mut at = self;
+        while at.number > number
+            && let Some(before) = at.before
+        {
+            at = before;
+        }
+        at.row
     }
 }
 
 impl Cells for Beside<'_> {
+    #[inline]
     fn cell(&self, position: usize) -> ValueRef<'_> {
-        self.0[position / STRIDE].cell(position % STRIDE)
+        self.row(position / STRIDE).cell(position % STRIDE)
     }
 
     fn copy(&self, position: usize, to: &mut RowEncoder) {
-        to.copy(self.0[position / STRIDE], position % STRIDE);
+        to.copy(self.row(position / STRIDE), position % STRIDE);
     }
 }

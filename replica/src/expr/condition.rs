@@ -35,6 +35,18 @@ impl fmt::Display for Compare {
 }
 
 impl Compare {
+    /// Whether the comparison holds; unknown when a side is NULL.
+    #[inline]
+    fn test(self, left: ValueRef<'_>, right: ValueRef<'_>) -> Option<bool> {
+        match (left, right) {
+            // Most comparisons are these, which then cost no call.
+            (ValueRef::Int8(a), ValueRef::Int8(b)) | (ValueRef::Timestamptz(a), ValueRef::Timestamptz(b)) => {
+                Some(self.holds(a.cmp(&b)))
+            }
+            _ => (!left.is_null() && !right.is_null()).then(|| self.holds(left.compare(right))),
+        }
+    }
+
     fn holds(self, ordering: Ordering) -> bool {
         match self {
             Self::Equal => ordering.is_eq(),
@@ -132,10 +144,12 @@ impl Condition {
                 result
             }
             Self::Not(operand) => operand.test(row, probe)?.map(|truth| !truth),
+            Self::Compare(op, Scalar::Column(left), Scalar::Column(right)) => {
+                op.test(row.cell(*left), row.cell(*right))
+            }
             Self::Compare(op, left, right) => {
                 let (left, right) = (left.value(row, probe)?, right.value(row, probe)?);
-                let (left, right) = (left.as_ref(), right.as_ref());
-                (!left.is_null() && !right.is_null()).then(|| op.holds(left.compare(right)))
+                op.test(left.as_ref(), right.as_ref())
             }
             Self::In(value, members) => {
                 let value = value.value(row, probe)?;

@@ -15,6 +15,7 @@ pub mod interval;
 pub mod json_path;
 pub mod like;
 pub mod regex;
+mod result_type;
 pub mod scalar;
 pub mod text;
 pub mod typing;

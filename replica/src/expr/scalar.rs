@@ -57,7 +57,7 @@ pub enum Scalar {
 impl PartialEq for Scalar {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
-            (Self::Constant(a), Self::Constant(b)) => is_same(a, b),
+            (Self::Constant(a), Self::Constant(b)) => a.as_ref().is_same(b.as_ref()),
             (Self::Column(a), Self::Column(b)) => a == b,
             (Self::Arithmetic(op, a, b), Self::Arithmetic(other, c, d)) => op == other && a == c && b == d,
             (Self::Convert(ty, a), Self::Convert(other, b)) => ty == other && a == b,
@@ -67,16 +67,6 @@ impl PartialEq for Scalar {
             (Self::Condition(a), Self::Condition(b)) => a == b,
             _ => false,
         }
-    }
-}
-
-/// Whether two values cannot be told apart: 1 and 1.0 can, though they compare as equal.
-fn is_same(a: &Value, b: &Value) -> bool {
-    match (a, b) {
-        (Value::Numeric(a), Value::Numeric(b)) => a.to_string() == b.to_string(),
-        (Value::Float8(a), Value::Float8(b)) => a.to_bits() == b.to_bits(),
-        (Value::Json(a), Value::Json(b)) => a == b,
-        _ => a.as_ref().column_type() == b.as_ref().column_type() && a == b,
     }
 }
 
@@ -104,7 +94,20 @@ impl Scalar {
     ///
     /// # Errors
     /// When it cannot be computed.
+    #[inline]
     pub fn value<'a, R: Cells>(
+        &'a self,
+        row: &'a R,
+        probe: &dyn ExistsProbe<R>,
+    ) -> Result<Computed<'a>, EvalError> {
+        // Most are columns, which then cost no call.
+        match self {
+            Self::Column(column) => Ok(Computed::Borrowed(row.cell(*column))),
+            _ => self.compute(row, probe),
+        }
+    }
+
+    fn compute<'a, R: Cells>(
         &'a self,
         row: &'a R,
         probe: &dyn ExistsProbe<R>,

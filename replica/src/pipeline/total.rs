@@ -62,7 +62,7 @@ impl Total {
         if self.key.is_empty() {
             self.key = total.on.iter().map(|&column| canonical(row.cell(column))).collect();
         }
-        accumulate(&total.aggregate, &mut self.accumulator, row, weight)
+        accumulate(&total.aggregate, &mut self.accumulator, row, weight, &mut Vec::new())
     }
 
     fn shown(&self, total: &TotalOf) -> Result<Option<Row>, EvalError> {

@@ -8,7 +8,7 @@ use crate::{
     store::{IndexSpec, Snapshot, TableId},
 };
 use std::{cmp::Reverse, sync::Arc};
-use tidegate_wire::model::{ColumnType, Order, Value};
+use tidegate_wire::model::{ColumnType, Order};
 
 /// How many rows an operator is taken to have where all of them are read.
 const NODE_ROWS: f64 = 1_000.0;
@@ -51,6 +51,61 @@ impl Pieces {
         self.types.extend(other.types);
     }
 
+    /// Per column, the number of its input.
+    fn input_of(&self) -> Vec<usize> {
+        let inputs = self.inputs.iter().enumerate();
+        inputs.flat_map(|(number, piece)| std::iter::repeat_n(number, piece.width)).collect()
+    }
+
+    /// The tables that others are equal to by what is computed of their rows, and by no column: no index finds those rows.
+    /// `asks` says of an operator whether its rows are to find them.
+    pub(super) fn found_by_computing(&self, asks: impl Fn(usize) -> bool) -> Vec<usize> {
+        let input_of = self.input_of();
+        let reads = |scalar: &Scalar| scalar.positions().first().map(|&at| input_of[at]);
+        let (mut by_column, mut by_computing) = (Vec::new(), Vec::new());
+        for condition in &self.conditions {
+            let Some(Equality { left, right, .. }) = equality(condition, &self.types, &|at| input_of[at])
+            else {
+                continue;
+            };
+            for (own, other) in [(&left, &right), (&right, &left)] {
+                let pair = (reads(own), reads(other));
+                let is_column = matches!(own, Scalar::Column(_));
+                (if is_column { &mut by_column } else { &mut by_computing }).push(pair);
+            }
+        }
+        by_computing.retain(|pair| !by_column.contains(pair));
+        let is_found = |number: &usize| {
+            by_computing.iter().any(|(own, other)| {
+                *own == Some(*number)
+                    && other.is_some_and(|other| match self.inputs[other].source {
+                        Origin::Table(_) => true,
+                        Origin::Node(node) => asks(node),
+                    })
+            })
+        };
+        let is_table = |number: &usize| matches!(self.inputs[*number].source, Origin::Table(_));
+        (0..self.inputs.len()).filter(is_table).filter(is_found).collect()
+    }
+
+    /// Takes out what an input is, with the conditions on it alone, for an operator that it is then replaced by.
+    pub(super) fn take_out(&mut self, number: usize, node: usize) -> Self {
+        let input_of = self.input_of();
+        let start = input_of.iter().position(|input| *input == number).unwrap_or(0);
+        let width = self.inputs[number].width;
+        let is_own = |condition: &mut Condition| {
+            let positions = condition.positions();
+            !positions.is_empty() && positions.iter().all(|&at| input_of[at] == number)
+        };
+        let conditions: Vec<Condition> = self.conditions.extract_if(.., is_own).collect();
+        let source = std::mem::replace(&mut self.inputs[number].source, Origin::Node(node));
+        Self {
+            inputs: vec![Piece { source, width }],
+            conditions: conditions.map(&mut |at| Scalar::Column(at - start)),
+            types: self.types[start..start + width].to_vec(),
+        }
+    }
+
     /// The table, when that is all.
     pub(super) fn only_table(&self) -> Option<TableId> {
         match self.inputs.as_slice() {
@@ -68,8 +123,8 @@ pub(super) struct Equality {
     pub(super) null_agrees: bool,
 }
 
-/// The equality that a condition is, when its sides read different inputs and have one type; the side that reads the
-/// earlier input is its left.
+/// The equality that a condition is, when its sides read different inputs and have one type, or can be brought to one
+/// without loss; the side that reads the earlier input is its left.
 pub(super) fn equality(
     condition: &Condition,
     types: &[ColumnType],
@@ -90,10 +145,18 @@ pub(super) fn equality(
         if let [input] = inputs.as_slice() { Some(*input) } else { None }
     };
     let (on_a, on_b) = (only(a)?, only(b)?);
-    if on_a == on_b || type_of(a, types)? != type_of(b, types)? {
+    if on_a == on_b {
         return None;
     }
-    let (left, right) = if on_a < on_b { (a.clone(), b.clone()) } else { (b.clone(), a.clone()) };
+    let numeric =
+        |scalar: &Scalar| Scalar::Convert(Type::Column(ColumnType::Numeric), Box::new(scalar.clone()));
+    let (a, b) = match (a.column_type(types)?, b.column_type(types)?) {
+        (on_a, on_b) if on_a == on_b => (a.clone(), b.clone()),
+        (ColumnType::Int8, ColumnType::Numeric) => (numeric(a), b.clone()),
+        (ColumnType::Numeric, ColumnType::Int8) => (a.clone(), numeric(b)),
+        _ => return None,
+    };
+    let (left, right) = if on_a < on_b { (a, b) } else { (b, a) };
     Some(Equality { left, right, null_agrees })
 }
 
@@ -111,19 +174,6 @@ fn demanded(condition: &Condition, is_own: &dyn Fn(usize) -> bool) -> Option<Con
     };
     let demands: Option<Vec<Condition>> = alternatives(operands).into_iter().map(of_input).collect();
     demands.map(Condition::Or)
-}
-
-/// A scalar's type, where it can be told without its context.
-fn type_of(scalar: &Scalar, types: &[ColumnType]) -> Option<ColumnType> {
-    match scalar {
-        Scalar::Column(at) => types.get(*at).copied(),
-        Scalar::Convert(Type::Column(ty), _) => Some(*ty),
-        Scalar::Convert(Type::Int4, _) => Some(ColumnType::Int8),
-        Scalar::Condition(_) => Some(ColumnType::Bool),
-        Scalar::Constant(Value::Int8(_)) => Some(ColumnType::Int8),
-        Scalar::Constant(Value::Text(_)) => Some(ColumnType::Text),
-        _ => None,
-    }
 }
 
 /// In which order the columns of a table are looked up by, as numbers of `columns`, and how: by the primary key where
@@ -166,11 +216,12 @@ struct Joiner<'s> {
 
 impl<'s> Joiner<'s> {
     fn new(pieces: Pieces, columns: Vec<Scalar>, snapshot: &'s Snapshot) -> Self {
-        let (mut starts, mut input_of) = (Vec::new(), Vec::new());
-        for (number, piece) in pieces.inputs.iter().enumerate() {
-            starts.push(input_of.len());
-            input_of.resize(input_of.len() + piece.width, number);
-        }
+        let input_of = pieces.input_of();
+        let mut starts = vec![0];
+        starts.extend(pieces.inputs.iter().scan(0, |end, piece| {
+            *end += piece.width;
+            Some(*end)
+        }));
         let mut filters: Vec<Vec<Condition>> = pieces.inputs.iter().map(|_| Vec::new()).collect();
         let (mut equalities, mut rest) = (Vec::new(), Vec::new());
         for condition in &pieces.conditions {

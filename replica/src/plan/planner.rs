@@ -97,7 +97,15 @@ impl Planner<'_> {
             Flat::Recursive { base, step, working, all } => self.recursive(base, step, working, *all),
             Flat::Join { kind: JoinKind::Left | JoinKind::Full, .. } => self.outer_join(rel),
             Flat::Table { .. } | Flat::Filter { .. } | Flat::Project { .. } | Flat::Join { .. } => {
-                let (pieces, columns) = self.pieces(rel);
+                let (mut pieces, columns) = self.pieces(rel);
+                // Slot values are few, and each asks once: a table is rather read for them than held arranged.
+                let asks = |node: usize| !matches!(self.nodes[node].operator, Operator::Parameters);
+                for input in pieces.found_by_computing(asks) {
+                    let table = pieces.take_out(input, self.nodes.len());
+                    let columns = (0..table.types.len()).map(Scalar::Column).collect();
+                    let operator = Operator::Join(join(table, columns, self.snapshot));
+                    self.nodes.push(Node { operator, depends: false, is_looped: false });
+                }
                 let columns = columns.into_iter().map(|column| column.scalar).collect();
                 Operator::Join(join(pieces, columns, self.snapshot))
             }

@@ -89,3 +89,28 @@ fn what_finds_few_rows_is_looked_up_first() {
     assert_eq!(order, [2, 1], "{join:?}");
     assert!(join.paths[0].steps.iter().all(|step| matches!(step.by.access, LookupAccess::Table(_))));
 }
+
+/// Fails when only columns are keys, or when a table is read whole for each row that asks for what is computed of it.
+#[test]
+fn what_is_computed_is_a_key_both_ways() {
+    for condition in [
+        "b.id = a.id + 1",
+        "coalesce(a.other_id, 0) = b.few_id",
+        "a.id::numeric = b.few_id",
+        "length(a.id::text) = b.few_id",
+        "abs(a.id) = -b.id",
+    ] {
+        let text =
+            format!("select a.id as a, b.id as b from many a join many b on {condition} where a.few_id = 1");
+        let plan = plan(&text);
+        let Some(Operator::Join(join)) = plan.nodes.last().map(|node| &node.operator) else {
+            panic!("a join")
+        };
+        for path in &join.paths {
+            assert_eq!(path.steps[0].by.keys.len(), 1, "{text}: {join:?}");
+        }
+    }
+    // What another column finds needs no copy.
+    let plan = plan("select a.id from many a join few b on a.few_id = b.id and a.id + 1 = b.kind_id");
+    assert_eq!(plan.nodes.len(), 1, "{:?}", plan.nodes);
+}

@@ -179,6 +179,10 @@ impl Generator<'_> {
                 let side = self.simple(kind, &left.leaves);
                 call(Kind::Bool, "({} = {})", vec![side, b])
             }
+            9 | 10 => {
+                let sides = vec![self.simple(a.kind, &left.leaves), self.simple(a.kind, &right.leaves)];
+                call(Kind::Bool, "({} = {})", sides)
+            }
             _ => equal,
         })
     }

@@ -55,7 +55,7 @@ pub enum ValueRef<'a> {
     /// `date`: days since 1970.
     Date(i32),
     /// `uuid`.
-    Uuid(Uuid),
+    Uuid(&'a Uuid),
     /// `numeric`, in its text form.
     Numeric(NumericRef<'a>),
     /// `json`, in its text form.
@@ -111,7 +111,7 @@ impl Value {
             Self::Bytea(v) => ValueRef::Bytea(v),
             Self::Timestamptz(v) => ValueRef::Timestamptz(*v),
             Self::Date(v) => ValueRef::Date(*v),
-            Self::Uuid(v) => ValueRef::Uuid(*v),
+            Self::Uuid(v) => ValueRef::Uuid(v),
             Self::Numeric(v) => ValueRef::Numeric(NumericRef::Parsed(v)),
             Self::Json(v) => ValueRef::Json(v),
         }
@@ -236,7 +236,7 @@ impl<'a> ValueRef<'a> {
             Self::Bytea(v) => Value::Bytea(Bytes::copy_from_slice(v)),
             Self::Timestamptz(v) => Value::Timestamptz(v),
             Self::Date(v) => Value::Date(v),
-            Self::Uuid(v) => Value::Uuid(v),
+            Self::Uuid(v) => Value::Uuid(*v),
             Self::Numeric(v) => Value::Numeric(Arc::new(v.to_numeric())),
             Self::Json(v) => Value::Json(v.into()),
         }
@@ -271,6 +271,19 @@ impl<'a> ValueRef<'a> {
             (V::Date(a), V::Timestamptz(b)) => midnight(a).cmp(&i128::from(b)),
             (V::Timestamptz(a), V::Date(b)) => i128::from(a).cmp(&midnight(b)),
             (a, b) => (a.column_type().map(|t| t as u8)).cmp(&b.column_type().map(|t| t as u8)),
+        }
+    }
+
+    /// Whether two values cannot be told apart: 1 and 1.0 can, though they compare as equal.
+    #[must_use]
+    pub fn is_same(self, other: ValueRef<'_>) -> bool {
+        use ValueRef as V;
+        match (self, other) {
+            (V::Numeric(NumericRef::Text(a)), V::Numeric(NumericRef::Text(b))) => a == b,
+            (V::Numeric(a), V::Numeric(b)) => a.to_numeric().to_string() == b.to_numeric().to_string(),
+            (V::Float8(a), V::Float8(b)) => a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan(),
+            (V::Json(a), V::Json(b)) => a == b,
+            _ => self.column_type() == other.column_type() && self.compare(other).is_eq(),
         }
     }
 
