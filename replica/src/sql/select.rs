@@ -7,7 +7,7 @@ use super::{
     name::output_name,
     place::{Place, Result, fits, start},
     query::{Bound, Ordering, Output, column, order_item, ordinal, output_named},
-    rewrite::{Position, nodes, positions},
+    rewrite::{Position, nodes},
     scope::{Scope, ScopeColumn, folded},
     select_list::{Item, items},
     steps::Steps,
@@ -302,36 +302,36 @@ impl Binder<'_> {
         Ok(Bound { rel, columns: outputs, order })
     }
 
-    /// Filters by a where clause: first what needs no subquery, then the rest above the subqueries.
+    /// Filters by a where clause: first by what needs no subquery, then by marks, then by what looks values up, so that each
+    /// subquery is asked only for rows that passed those before it.
     pub(super) fn selection<'q>(
         &mut self,
         selection: &'q Expr,
         block: &mut Block<'q>,
-        rel: Arc<Rel>,
-        width: usize,
+        mut rel: Arc<Rel>,
+        mut width: usize,
         lift: Lift,
     ) -> Result<(Arc<Rel>, usize)> {
         let (mut plain, mut rest) = (Vec::new(), Vec::new());
         for conjunct in operands(selection, &BinaryOperator::And) {
             let condition = self.condition(conjunct, block)?;
-            let mut steps = false;
-            positions(&Scalar::Condition(Box::new(condition.clone())), &mut |position| {
-                steps |= matches!(position, Position::Step(_));
-            });
+            let steps = std::mem::take(&mut block.steps);
             let condition = if lift == Lift::Yes { self.lifted(condition, &rel) } else { condition };
-            if steps { rest.push(condition) } else { plain.push(condition) }
+            if steps.is_empty() { plain.push(condition) } else { rest.push((steps, condition)) }
         }
-        let filtered = |input, mut conditions: Vec<Condition>| match conditions.len() {
-            0 => input,
-            1 => Arc::new(Rel::Filter { input, condition: conditions.remove(0) }),
-            _ => Arc::new(Rel::Filter { input, condition: Condition::And(conditions) }),
+        rest.sort_by_key(|(steps, _)| steps.has_lookup());
+        let filtered = |input, condition| Arc::new(Rel::Filter { input, condition });
+        rel = match plain.len() {
+            0 => rel,
+            1 => filtered(rel, plain.remove(0)),
+            _ => filtered(rel, Condition::And(plain)),
         };
-        let applied = std::mem::take(&mut block.steps).apply(filtered(rel, plain), width, &|_| None)?;
-        let rest = rest
-            .iter()
-            .map(|condition| applied.resolved(condition, &|_| None))
-            .collect::<Result<Vec<_>>>()?;
-        Ok((filtered(Arc::clone(&applied.rel), rest), applied.width))
+        for (steps, condition) in rest {
+            let applied = steps.apply(rel, width, &|_| None)?;
+            let condition = applied.resolved(&condition, &|_| None)?;
+            (rel, width) = (filtered(applied.rel, condition), applied.width);
+        }
+        Ok((rel, width))
     }
 
     /// An equality of a column with a constant of its type, with a slot in the constant's place.

@@ -60,6 +60,11 @@ impl Steps {
         self.push(Step::Lookup(subquery), place)
     }
 
+    /// Whether one looks a value up.
+    pub(super) fn has_lookup(&self) -> bool {
+        self.steps.iter().any(|(step, _)| matches!(step, Step::Lookup(_)))
+    }
+
     /// Adds a window function, beside others over the same window where it does not read what comes after those.
     pub(super) fn window(
         &mut self,
