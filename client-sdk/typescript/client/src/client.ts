@@ -7,10 +7,9 @@ import { syncUrl } from "./connection/address.js";
 import { Backoff } from "./connection/backoff.js";
 import { Connection, type ConnectionStatus } from "./connection/connection.js";
 import { webSocket } from "./connection/transport.js";
-import { TidegateError } from "./error.js";
+import { closed, TidegateError } from "./error.js";
 import { LiveQuery, type Update } from "./live.js";
 import { answer } from "./optimistic/answer.js";
-import { HeldRows } from "./optimistic/held.js";
 import { overlayMutations } from "./optimistic/overlay.js";
 import { Poster } from "./optimistic/poster.js";
 import { MutationQueue } from "./optimistic/queue.js";
@@ -41,7 +40,6 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
   readonly #statusListeners = new Set<(status: ConnectionStatus) => void>();
   readonly #queue: MutationQueue;
   #stored: Stored | undefined;
-  #status: ConnectionStatus = { state: "connecting" };
   #acked = 0;
   #closed = false;
 
@@ -63,7 +61,7 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
     this.#backoff = () => new Backoff(options.backoffMs ?? 100, options.backoffMsMax ?? 30_000);
     this.#state = new State({
       waitingOpsMax: options.waitingOpsMax ?? 10_000_000,
-      overlay: (subscriptions, changesOf) => overlayMutations(subscriptions, this.#queue.rows(), changesOf),
+      overlay: (subscriptions, results) => overlayMutations(subscriptions, this.#queue.rows(), results),
     });
     const names = Object.keys(mutators);
     const writes = options.clientId !== undefined || names.length > 0;
@@ -101,7 +99,7 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
         received: (message) => this.#received(message),
         lost: () => this.#state.disconnect(),
         tick: (welcomeMs) => this.#tick(welcomeMs),
-        status: (status) => this.#setStatus(status),
+        status: (status) => tell(this.#statusListeners, status),
       },
     );
   }
@@ -111,9 +109,14 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
     return this.#state.cv;
   }
 
+  /** The server's name of the present connection, which it uses of it elsewhere; undefined while there is none. */
+  get conn(): string | undefined {
+    return this.#state.conn;
+  }
+
   /** How the client stands with its server. */
   get status(): ConnectionStatus {
-    return this.#status;
+    return this.#connection.status;
   }
 
   /** How many mutations wait for their confirmation. */
@@ -133,7 +136,7 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
    * @throws {TidegateError} `closed`, after `close`.
    */
   view<Row>(query: Query<Row>): View<Row> {
-    if (this.#closed) throw new TidegateError("closed", "the client is closed");
+    if (this.#closed) throw closed("client");
     const live = this.#queries.get(query.key) ?? this.#ask(query);
     this.#askAgain(live);
     clearTimeout(live.linger);
@@ -167,7 +170,7 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
     for (const live of this.#queries.values()) {
       clearTimeout(live.linger);
       clearTimeout(live.retry);
-      if (live.state.status !== "complete") tell(live.listeners, live.fail(this.cv, new TidegateError("closed", "the client is closed")));
+      if (live.state.status !== "complete") tell(live.listeners, live.fail(this.cv, closed("client")));
     }
     this.#connection.close();
     this.#queue.close();
@@ -185,10 +188,10 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
     if (stored) {
       effects.unshift(...this.#restore(subscription, stored, false));
     } else if (query.local) {
-      const held = new HeldRows(this.#state.subscriptions);
-      subscription.tree = answer(query.local, query.source.args, held);
+      subscription.tree = answer(query.local, query.source.args, this.#queue.rows().held);
+      this.#state.overlayNew(subscription);
     }
-    this.#carryOut(this.#state.overlay(effects));
+    this.#carryOut(effects);
     return live;
   }
 
@@ -264,14 +267,14 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
           this.#queue.settled(effect);
           break;
         case "complaint":
-          if (this.#status.state !== "connected" || effect.error.code === "unauthenticated") this.#connection.lose(effect.error);
+          if (this.status.state !== "connected" || effect.error.code === "unauthenticated") this.#connection.lose(effect.error);
           else this.#complain(TidegateError.of(effect.error));
           break;
         case "reconnect":
           this.#connection.lose(effect.error, effect.afterMs);
           break;
         case "violation":
-          this.#connection.lose({ code: effect.violation.invariant, message: effect.violation.message });
+          this.#connection.lose(effect.violation);
           break;
       }
     }
@@ -280,9 +283,10 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
   }
 
   #released({ results, cv }: Release, updates: [LiveQuery, Update<any>][]): void {
-    for (const live of this.#bySub.values()) {
-      const update = live.refresh(cv, results.get(live.subscription.sub));
-      if (update) updates.push([live, update]);
+    for (const [sub, changes] of results) {
+      const live = this.#bySub.get(sub);
+      const update = live?.refresh(cv, changes);
+      if (update) updates.push([live!, update]);
     }
     this.#options.storage?.changed(() => ({ cv: this.cv, queries: [...this.#bySub.values()].flatMap((live) => live.kept(this.cv) ?? []) }));
   }
@@ -293,11 +297,6 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
       this.#connection.send({ ack: { cv: this.cv } });
     }
     if (welcomeMs >= COUNT_MS_MAX) this.#carryOut(this.#state.countIsOverdue());
-  }
-
-  #setStatus(status: ConnectionStatus): void {
-    this.#status = status;
-    tell(this.#statusListeners, status);
   }
 
   #complain(error: Error): void {
@@ -316,9 +315,7 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
 
   /** Has something happen to the queue of mutations. */
   #change(step: (mutations: Mutations, effects: Effect[]) => void): void {
-    const effects: Effect[] = [];
-    step(this.#state.mutations, effects);
-    this.#carryOut(this.#state.overlay(effects));
+    this.#carryOut(this.#state.change(step));
   }
 
   /** Shows a kept result; one that cannot be read is asked for anew. */

@@ -5,7 +5,7 @@ import type { TidegateError } from "./error.js";
 import type { Query } from "./query/query.js";
 import type { KeptQuery } from "./storage/storage.js";
 import type { Content, Subscription } from "./state/subscription.js";
-import { changeList, type Change, type RootChanges } from "./state/tree.js";
+import { changeList, type Change, type ResultTree, type RootChanges } from "./state/tree.js";
 
 /**
  * How much a view knows: nothing yet; some rows, from earlier or from other views, or with pending mutations whose
@@ -47,9 +47,9 @@ export class LiveQuery {
   #state: ViewState<any> = { rows: NO_ROWS, status: "connecting", error: null };
   /** The version of the result that the state shows. */
   #version: object | undefined;
+  /** The tree whose rows the state shows. */
+  #tree: ResultTree | undefined;
   #subscription: Subscription;
-  /** Whether `rows` is of an earlier subscription. */
-  #replaces = false;
 
   constructor(
     readonly query: Query<any>,
@@ -69,7 +69,6 @@ export class LiveQuery {
     const { rows } = this.#state;
     this.#state = { rows, status: rows.length > 0 ? "partial" : "connecting", error: null };
     this.#subscription = subscription;
-    this.#replaces = true;
   }
 
   /** What readers see. A list is made only when somebody asks for it, so that one that nobody reads costs nothing. */
@@ -78,13 +77,13 @@ export class LiveQuery {
     return this.#state;
   }
 
-  /** Somewhere something was released; what to tell, if anything. */
-  refresh(cv: number, changes: RootChanges | undefined): Update<any> | undefined {
+  /** The result may have changed; what to tell, if anything. */
+  refresh(cv: number, changes: RootChanges): Update<any> | undefined {
     if (this.listeners.size === 0) return undefined;
     const { rows } = this.#state;
-    const replaces = this.#replaces;
+    const tree = this.#tree;
     if (!this.#bringUpToDate()) return undefined;
-    const list = replaces ? replacement(rows, this.#state.rows) : changeList(changes ?? new Map());
+    const list = tree === this.#tree ? changeList(changes) : replacement(rows, this.#state.rows);
     return { ...this.#state, cv, changes: list };
   }
 
@@ -95,7 +94,7 @@ export class LiveQuery {
     const status = complete && !uncertain ? "complete" : "partial";
     if (tree.version === this.#version && status === this.#state.status) return false;
     this.#version = tree.version;
-    this.#replaces = false;
+    this.#tree = tree;
     if (complete) this.backoff.reset();
     // What changed need not show.
     if (tree.list === this.#state.rows && status === this.#state.status) return false;

@@ -70,7 +70,8 @@ export class Connection {
   /** When a connection in doubt counts as dead. */
   #proofBy = Infinity;
   #retry: ReturnType<typeof setTimeout> | undefined;
-  #status: ConnectionStatus = { state: "connecting" };
+  /** How it stands. */
+  status: ConnectionStatus = { state: "connecting" };
 
   constructor(options: ConnectionOptions, events: ConnectionEvents) {
     this.#options = options;
@@ -111,7 +112,7 @@ export class Connection {
 
   /** Gives the connection up and makes another, after a wait of at least `afterMs`. */
   lose(error: ErrorBody, afterMs = 0): void {
-    if (this.#retry !== undefined || this.#status.state === "closed") return;
+    if (this.#retry !== undefined || this.status.state === "closed") return;
     if (this.#welcomeAt !== undefined && Date.now() - this.#welcomeAt >= STABLE_MS) this.#options.backoff.reset();
     this.#end();
     const retryInMs = Math.round(this.#options.backoff.next(afterMs));
@@ -208,7 +209,7 @@ export class Connection {
   }
 
   #setStatus(status: ConnectionStatus): void {
-    this.#status = status;
+    this.status = status;
     this.#events.status(status);
   }
 }

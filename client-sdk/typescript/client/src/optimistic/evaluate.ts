@@ -49,10 +49,6 @@ export function canonical(value: unknown, type: ColumnType): Known {
 
 /** The value of a condition: true, false, null for SQL's unknown, or [`UNKNOWN`]. */
 export function condition(expression: Expression, scope: Scope): boolean | null | typeof UNKNOWN {
-  if (typeof expression === "boolean" || expression === null) return expression;
-  if (typeof expression !== "object" || Array.isArray(expression)) return UNKNOWN;
-  if ("op" in expression) return operation(expression.op as string, expression.args as Expression[], scope);
-  if (!("col" in expression) && !("param" in expression)) return UNKNOWN;
   const { value } = operand(expression, scope);
   return typeof value === "boolean" || value === null ? value : UNKNOWN;
 }
@@ -108,18 +104,15 @@ function operation(op: string, args: readonly Expression[], scope: Scope): Truth
       const each = list ? list.map((member) => ({ type: undefined, value: member as unknown })) : members;
       return all(each.map((member) => compared(value!, member, COMPARISONS["="]!)), true);
     }
-    case "is null":
-    case "is not null": {
+    case "is null": {
       const { value } = operand(args[0]!, scope);
-      return value === UNKNOWN ? UNKNOWN : (value === null) === (name === "is null");
+      return value === UNKNOWN ? UNKNOWN : value === null;
     }
-    case "is distinct from":
-    case "is not distinct from": {
+    case "is distinct from": {
       const [left, right] = operands();
       if (left!.value === UNKNOWN || right!.value === UNKNOWN) return UNKNOWN;
       const nulls = Number(left!.value === null) + Number(right!.value === null);
-      const distinct = nulls > 0 ? nulls === 1 : compared(left!, right!, COMPARISONS["<>"]!);
-      return name === "is distinct from" ? distinct : negated(distinct);
+      return nulls > 0 ? nulls === 1 : compared(left!, right!, COMPARISONS["<>"]!);
     }
     case "like":
     case "ilike": {
@@ -129,7 +122,7 @@ function operation(op: string, args: readonly Expression[], scope: Scope): Truth
       return matches(value!.value, pattern!.value, name === "ilike");
     }
     default:
-      return UNKNOWN;
+      return name.startsWith("is not ") ? negated(operation(name.replace("not ", ""), args, scope)) : UNKNOWN;
   }
 }
 

@@ -28,18 +28,12 @@ export function localPlaces(ast: QueryAst, aggregated = ast.group_by !== undefin
   return [{ ast, aggregated, decides }, ...below];
 }
 
-/** Tables whose rows decide, without standing anywhere, what a query shows. */
-export function hiddenTables(ast: QueryAst, aggregated = ast.group_by !== undefined): Set<string> {
-  const found = new Set<string>(aggregated ? [ast.table] : []);
-  for (const { exists } of nodesOf(ast.where)) {
-    if (!exists) continue;
-    found.add(exists.query.table);
-    for (const table of hiddenTables(exists.query)) found.add(table);
-  }
-  for (const { query, aggregate } of ast.related ?? []) {
-    for (const table of hiddenTables(query, aggregate !== undefined)) found.add(table);
-  }
-  return found;
+/** Tables whose rows decide, without standing anywhere, what is shown at places. */
+export function hiddenTables(places: readonly LocalPlace[]): string[] {
+  return places.flatMap(({ ast, aggregated }) => {
+    const asked = [...nodesOf(ast.where)].flatMap(({ exists }) => (exists ? hiddenTables(localPlaces(exists.query, true)) : []));
+    return aggregated ? [ast.table, ...asked] : asked;
+  });
 }
 
 /** Whether a row meets a place's condition and start; its parents and the limit are another matter. */

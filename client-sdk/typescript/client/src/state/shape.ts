@@ -95,19 +95,19 @@ function placeShape(layout: Layout, place: PlaceLayout, index: number, declared:
   for (const column of table.key) {
     if (!order.some(([ordered]) => ordered === column)) order.push([column, "asc", "nulls last"]);
   }
-  const relevant = new Set([
+  const relevant = [...new Set([
     ...place.columns,
     ...place.on.map(([, column]) => column),
     ...order.map(([column]) => column),
     ...children.flatMap((child) => layout.places[child.place]!.on.map(([column]) => column)),
-  ]);
+  ])];
   return {
     layout: place,
     table,
     children,
     groupOf: place.parent === null ? () => ROOT_GROUP : groupOf(layout, index, 1),
     compare: rowComparator(table, order),
-    same: (a, b) => [...relevant].every((column) => sameValue(a[column]!, b[column]!)),
+    same: (a, b) => relevant.every((column) => sameValue(a[column]!, b[column]!)),
     show: shower(table, place, declared),
   };
 }
@@ -129,7 +129,8 @@ function rowComparator(table: TableLayout, order: readonly OrderTerm[]): (a: Row
   }));
   return (a, b) => {
     for (const { column, sign, nullSign, compare } of terms) {
-      const [x, y] = [a[column]!, b[column]!];
+      const x = a[column]!;
+      const y = b[column]!;
       if (x === y) continue;
       if (x === null || y === null) return x === null ? nullSign : -nullSign;
       const difference = compare(x, y);

@@ -186,10 +186,7 @@ export class Subscription {
     live.released = true;
     this.complete = true;
     this.stands = true;
-    if (this.tree?.shape !== live.shape) {
-      this.tree?.removals(changes);
-      this.tree = new ResultTree(live.shape);
-    }
+    if (this.tree?.shape !== live.shape) this.tree = new ResultTree(live.shape);
     this.tree.release(prepared.net, changes);
     return waited;
   }

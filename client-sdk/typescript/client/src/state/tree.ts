@@ -117,12 +117,6 @@ export class ResultTree {
     for (const base of this.#base) base.clear();
   }
 
-  /** The removal of every row that is shown, for a result of another layout that takes this one's place. */
-  removals(changes: RootChanges): void {
-    const root = this.#groups[0]!.get(ROOT_GROUP);
-    root?.entries.forEach((entry, index) => changes.set(entry.key, { old: root.list[index], new: undefined }));
-  }
-
   #apply(net: readonly NetChange[], changes: RootChanges): void {
     const touched = net.flatMap((change) => this.#hold(change) ?? []);
     if (touched.length === 0) return;
@@ -181,16 +175,16 @@ export class ResultTree {
   #step(place: number, key: MapKey, steps: Step[], renew: Set<MapKey>[], changes: RootChanges): void {
     const { layout, compare } = this.shape.places[place]!;
     const group = this.#at(place, key);
-    if (place === 0) {
-      for (const step of steps) {
-        const { key: row } = (step.old ?? step.new)!;
-        const known = changes.get(row);
-        if (known) known.new = step.shown;
-        else changes.set(row, { old: step.old && group.shownOf(step.old.row, compare), new: step.shown });
-      }
-    }
     const first = group.first;
     group.apply(steps, compare);
+    if (place === 0) {
+      for (const { old, new: entry, was, shown } of steps) {
+        const { key: row } = (old ?? entry)!;
+        const known = changes.get(row);
+        if (known) known.new = shown;
+        else changes.set(row, { old: was, new: shown });
+      }
+    }
     if (layout.parent !== null && !(layout.one && group.first === first)) {
       for (const parent of group.parents) renew[layout.parent]!.add(parent);
     }

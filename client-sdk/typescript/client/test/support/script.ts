@@ -105,7 +105,7 @@ export function changes(effects: readonly Effect[], sub?: number): unknown {
 /** The invariant of the one violation; undefined without one. */
 export function violation(effects: readonly Effect[]): string | undefined {
   const found = effects.find((effect) => effect.kind === "violation");
-  return found?.kind === "violation" ? found.violation.invariant : undefined;
+  return found?.kind === "violation" ? found.violation.code : undefined;
 }
 
 /** A shown value in the protocol's JSON form, for comparison. */
