@@ -331,6 +331,7 @@ test("connections are listed with their lag", async () => {
     const rows = [...document.querySelectorAll("tbody tr")].map((row) => [...row.cells].map((cell) => cell.innerText));
     return rows.length === 2 && rows[0][6] === "json" && rows[0][4] === "1" && rows[1][6] === "msgpack" && rows.every((row) => row[2] === "none");
   });
+  assert.deepEqual(await page.$$eval("tbody th", (cells) => cells.map((cell) => /this page/.test(cell.innerText))), [false, true]);
 });
 
 /** Presses Tab until the focus is on what a selector means; each stop on the way has to show that it has the focus. */
