@@ -93,7 +93,7 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
       },
       {
         opened: (token) => {
-          for (const live of this.#queries.values()) this.#askAgain(live);
+          for (const live of this.#queries.values()) this.#ask(live);
           this.#carryOut(this.#state.connect(codec, token));
         },
         received: (message) => this.#received(message),
@@ -137,11 +137,13 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
    */
   view<Row>(query: Query<Row>): View<Row> {
     if (this.#closed) throw closed("client");
-    const live = this.#queries.get(query.key) ?? this.#ask(query);
-    this.#askAgain(live);
+    const { key } = query;
+    let live = this.#queries.get(key);
+    if (!live) this.#queries.set(key, (live = new LiveQuery(query, key, this.#backoff())));
+    this.#ask(live);
     clearTimeout(live.linger);
     live.users += 1;
-    return new View<Row>(live, () => this.#leave(live));
+    return new View<Row>(live, () => this.#leave(live!));
   }
 
   /** Calls `onChange` with the rows whenever they change, and at once when some are there; returns what ends it. */
@@ -179,20 +181,27 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
 
   // --- queries ----------------------------------------------------------------------------------------------------
 
-  #ask<Row>(query: Query<Row>): LiveQuery {
-    const { subscription, effects } = this.#state.subscribe(query.source, query.local);
-    const live = new LiveQuery(query, subscription, this.#backoff());
-    this.#queries.set(query.key, live);
+  /** Asks the server for a query that is not asked for, or has failed; until it answers, what is here is shown. */
+  #ask(live: LiveQuery): void {
+    if (live.subscription) return;
+    clearTimeout(live.retry);
+    const { source, local } = live.query;
+    const { subscription, effects } = this.#state.subscribe(source, local);
+    live.ask(subscription);
     this.#bySub.set(subscription.sub, live);
-    const stored = this.#stored?.queries.get(query.key);
-    if (stored) {
-      effects.unshift(...this.#restore(subscription, stored, false));
-    } else if (query.local) {
-      subscription.tree = answer(query.local, query.source.args, this.#queue.rows().held);
+    if (live.state.rows.length === 0) this.#carryOut(this.#known(live, subscription));
+    this.#carryOut(effects);
+  }
+
+  /** Shows what is known here of a query. */
+  #known({ query: { source, local }, key }: LiveQuery, subscription: Subscription): Effect[] {
+    const stored = this.#stored?.queries.get(key);
+    if (stored) return this.#restore(subscription, stored, false);
+    if (local) {
+      subscription.tree = answer(local, source.args, this.#queue.rows().held);
       this.#state.overlayNew(subscription);
     }
-    this.#carryOut(effects);
-    return live;
+    return [];
   }
 
   #leave(live: LiveQuery): void {
@@ -204,19 +213,11 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
 
   #end(live: LiveQuery): void {
     clearTimeout(live.retry);
-    this.#queries.delete(live.query.key);
-    this.#bySub.delete(live.subscription.sub);
-    this.#carryOut(this.#state.unsubscribe(live.subscription.sub));
-  }
-
-  /** Asks again for a query that has failed. */
-  #askAgain(live: LiveQuery): void {
-    if (this.#bySub.has(live.subscription.sub)) return;
-    clearTimeout(live.retry);
-    const { subscription, effects } = this.#state.subscribe(live.query.source, live.query.local);
-    live.subscription = subscription;
-    this.#bySub.set(subscription.sub, live);
-    this.#carryOut(effects);
+    this.#queries.delete(live.key);
+    if (!live.subscription) return;
+    const { sub } = live.subscription;
+    this.#bySub.delete(sub);
+    this.#carryOut(this.#state.unsubscribe(sub));
   }
 
   // --- what the connection and the state machine bring -------------------------------------------------------------
@@ -250,7 +251,7 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
           const live = this.#bySub.get(effect.sub);
           if (!live) break;
           this.#bySub.delete(effect.sub);
-          if (effect.retry) live.retry = setTimeout(() => this.#askAgain(live), live.backoff.next(0));
+          if (effect.retry) live.retry = setTimeout(() => this.#ask(live), live.backoff.next(0));
           updates.push([live, live.fail(this.cv, TidegateError.of(effect.error))]);
           break;
         }
@@ -272,9 +273,6 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
           break;
         case "reconnect":
           this.#connection.lose(effect.error, effect.afterMs);
-          break;
-        case "violation":
-          this.#connection.lose(effect.violation);
           break;
       }
     }
@@ -343,8 +341,9 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
       if (writes) this.#state.clientId ??= stored.clientId;
       this.#stored = stored;
       for (const live of this.#queries.values()) {
-        const held = stored.queries.get(live.query.key);
-        if (held) this.#carryOut(this.#restore(live.subscription, held, held.cv === stored.cv));
+        const { subscription, key } = live;
+        const held = stored.queries.get(key);
+        if (subscription && held) this.#carryOut(this.#restore(subscription, held, held.cv === stored.cv));
       }
       this.#queue.found(stored.mutations);
       this.#carryOut(this.#state.mutate(stored.mutations));

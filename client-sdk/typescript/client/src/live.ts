@@ -49,26 +49,22 @@ export class LiveQuery {
   #version: object | undefined;
   /** The tree whose rows the state shows. */
   #tree: ResultTree | undefined;
-  #subscription: Subscription;
+  /** Undefined while the server is not asked: before the first time, and after a failure. */
+  subscription: Subscription | undefined;
 
   constructor(
     readonly query: Query<any>,
-    subscription: Subscription,
+    /** The query's. */
+    readonly key: string,
     /** The waits before it is asked again. */
     readonly backoff: Backoff,
-  ) {
-    this.#subscription = subscription;
-  }
+  ) {}
 
-  get subscription(): Subscription {
-    return this.#subscription;
-  }
-
-  /** Asked again: the rows that are shown stay until the new subscription's first release. */
-  set subscription(subscription: Subscription) {
+  /** The server is asked. Rows that are shown stay until the subscription's first release. */
+  ask(subscription: Subscription): void {
     const { rows } = this.#state;
     this.#state = { rows, status: rows.length > 0 ? "partial" : "connecting", error: null };
-    this.#subscription = subscription;
+    this.subscription = subscription;
   }
 
   /** What readers see. A list is made only when somebody asks for it, so that one that nobody reads costs nothing. */
@@ -89,7 +85,7 @@ export class LiveQuery {
 
   /** Whether that changed the state. */
   #bringUpToDate(): boolean {
-    const { tree, complete, uncertain } = this.#subscription;
+    const { tree, complete, uncertain } = this.subscription ?? {};
     if (!tree) return false;
     const status = complete && !uncertain ? "complete" : "partial";
     if (tree.version === this.#version && status === this.#state.status) return false;
@@ -104,17 +100,16 @@ export class LiveQuery {
 
   /** What a storage can keep, at commit version `cv`; undefined before the result is there. */
   kept(cv: number): KeptQuery | undefined {
-    const { tree, complete } = this.#subscription;
-    if (!tree || !complete) return undefined;
-    const content = (): Content => this.#subscription.content()!;
-    return { key: this.query.key, resume: this.#subscription.resumeAt(cv), version: tree.version, content };
+    const { subscription } = this;
+    if (!subscription?.tree || !subscription.complete) return undefined;
+    const content = (): Content => subscription.content()!;
+    return { key: this.key, resume: subscription.resumeAt(cv), version: subscription.tree.version, content };
   }
 
   /** The query has failed; what was shown stays to be seen. */
   fail(cv: number, error: TidegateError): Update<any> {
     this.#state = { rows: this.state.rows, status: "error", error };
-    // The subscription has ended: nothing of it is looked at any more.
-    this.#subscription.tree = undefined;
+    this.subscription = undefined;
     return { ...this.#state, cv, changes: [] };
   }
 }

@@ -33,11 +33,10 @@ interface Touched {
 export function overlayMutations(subscriptions: readonly Subscription[], pending: PendingRows, results: Results): void {
   for (const subscription of subscriptions) {
     const { tree, local, uncertain, sub } = subscription;
-    const touched = pending.ops.length > 0;
-    if (!tree || (!touched && !uncertain && !tree.overlaid)) continue;
+    if (!tree) continue;
     const changes: RootChanges = results.get(sub) ?? new Map();
     // Which tables SQL or a named query reads is not known here.
-    subscription.uncertain = local ? new Laying(tree, local, subscription.source?.args, pending).lay(changes) : touched;
+    subscription.uncertain = local ? new Laying(tree, local, subscription.source?.args, pending).lay(changes) : pending.ops.length > 0;
     if (changes.size > 0 || subscription.uncertain !== uncertain) results.set(sub, changes);
   }
 }
@@ -69,7 +68,7 @@ class Laying {
     for (const op of pending.ops) this.#uncertain ||= hidden.includes(tableOf(op)) || (!fitting && own.has(tableOf(op)));
     for (const op of pending.doubtful.flat()) this.#uncertain ||= own.has(tableOf(op));
     if (fitting) this.#compute();
-    const { short } = layOver(tree, this.#overlay, this.#places, changes);
+    const short = layOver(tree, this.#overlay, this.#places, changes);
     return this.#uncertain || short;
   }
 

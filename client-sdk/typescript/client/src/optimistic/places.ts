@@ -75,13 +75,14 @@ const startValues = (start: Start | undefined): { readonly [column: string]: unk
  */
 export function layOver(
   tree: ResultTree, overlay: Overlay, places: readonly LocalPlace[], changes: RootChanges,
-): { readonly short: boolean } {
-  const limited = places.flatMap(({ ast }, place) => (ast.limit === undefined ? [] : [{ place, limit: ast.limit }]));
-  const touched = limited.map((own) => ({ ...own, groups: releasedGroups(tree, overlay, own.place) }));
+): boolean {
+  const limited = places.flatMap(({ ast: { limit } }, place) =>
+    limit === undefined ? [] : [{ place, limit, groups: releasedGroups(tree, overlay, place) }],
+  );
   tree.overlay(overlay, changes);
   let cut = false;
   let short = false;
-  for (const { place, limit, groups } of touched) {
+  for (const { place, limit, groups } of limited) {
     const { compare, layout } = tree.shape.places[place]!;
     for (const [key, released] of groups) {
       const entries = tree.group(place, key)?.entries ?? [];
@@ -98,7 +99,7 @@ export function layOver(
     }
   }
   if (cut) tree.overlay(overlay, changes);
-  return { short };
+  return short;
 }
 
 /** The released rows of those groups of a place that an overlay touches. */

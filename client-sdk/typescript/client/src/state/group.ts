@@ -35,11 +35,6 @@ export class Group {
   /** Keys of the parent place's rows that this group stands under. */
   readonly parents = new Set<MapKey>();
 
-  /** How many rows. */
-  get length(): number {
-    return this.#entries.length;
-  }
-
   /** The list as it is now, for readers. */
   get list(): readonly Shown[] {
     this.#given = true;

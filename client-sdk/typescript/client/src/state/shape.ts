@@ -185,28 +185,19 @@ export function setMember(object: Shown, name: string, value: unknown): void {
 function check({ tables, places }: Layout): void {
   for (const table of tables) {
     if (table.key.length === 0) throw malformed(`table ${table.name} has no key`);
-    within("a key", table, table.key);
+    within(table, table.key);
   }
   if (places.length === 0 || places.length > PLACES_MAX) throw malformed(`${places.length} places`);
-  places.forEach((place, index) => {
-    const name = place.as ?? "the root";
-    const table = tables[place.table];
-    if (!table) throw malformed(`${name} stands on table ${place.table}`);
-    within(name, table, [...place.columns, ...place.order.map(([column]) => column), ...place.on.map(([, column]) => column)]);
-    if (place.value && (place.parent === null || place.columns.length !== 1)) {
-      throw malformed(`${name} shows no one column`);
-    }
-    if (place.parent === null ? index !== 0 : !(place.parent >= 0 && place.parent < index)) {
-      throw malformed(`${name} is not in preorder`);
-    }
-    if (place.parent !== null) {
-      within(name, tables[places[place.parent]!.table]!, place.on.map(([column]) => column));
-      if (place.on.length === 0) throw malformed(`${name} is tied to no parent`);
-    }
+  places.forEach(({ parent, as, table: index, columns, on, order, value }, at) => {
+    const table = tables[index];
+    const isWell = parent === null ? at === 0 && !value : parent >= 0 && parent < at && on.length > 0 && (!value || columns.length === 1);
+    if (!table || !isWell) throw malformed(`place ${at} (${as ?? "the root"}) has no table, parent, tie or value`);
+    within(table, [...columns, ...order.map(([column]) => column), ...on.map(([, column]) => column)]);
+    if (parent !== null) within(tables[places[parent]!.table]!, on.map(([column]) => column));
   });
 }
 
-function within(what: string, table: TableLayout, columns: readonly number[]): void {
-  const wrong = columns.find((column) => !(column >= 0 && column < table.columns.length));
-  if (wrong !== undefined) throw malformed(`${what} names column ${wrong} of ${table.name}`);
+function within({ name, columns }: TableLayout, named: readonly number[]): void {
+  const wrong = named.find((column) => !(column >= 0 && column < columns.length));
+  if (wrong !== undefined) throw malformed(`table ${name} has no column ${wrong}`);
 }

@@ -169,7 +169,7 @@ export class State {
       // Whatever else goes wrong here does because a message is not of the form that it should have.
       const violation =
         error instanceof Violation ? error : new Violation("messages_are_well_formed", (error as Error).message);
-      effects.push({ kind: "violation", violation });
+      effects.push(reconnect(violation));
     }
     return effects;
   }
@@ -189,7 +189,7 @@ export class State {
       const { id, error } = message.push_result;
       effects.push(...this.change((queue, own) => queue.answered(id, error, own)));
     } else if (message.goaway) {
-      effects.push({ kind: "reconnect", error: message.goaway, afterMs: message.goaway.retry_after_ms ?? 0 });
+      effects.push(reconnect(message.goaway, message.goaway.retry_after_ms));
     }
   }
 
@@ -280,7 +280,7 @@ export class State {
     try {
       this.#release(this.#cvMin, effects);
     } catch (violation) {
-      effects.push({ kind: "violation", violation: violation as Violation });
+      effects.push(reconnect(violation as Violation));
     }
   }
 
@@ -298,7 +298,7 @@ export class State {
     if (!subscription || subscription.answered) {
       effects.push({ kind: "complaint", error });
     } else if (PASSING.includes(code)) {
-      effects.push({ kind: "reconnect", error, afterMs: 0 });
+      effects.push(reconnect(error));
     } else {
       this.#faulted({ ...error, sub: subscription.sub, retry: RETRIED.includes(code) }, effects);
     }
@@ -318,3 +318,4 @@ export class State {
 }
 
 const send = (message: ClientMessage): Effect => ({ kind: "send", message });
+const reconnect = (error: ErrorBody, afterMs = 0): Effect => ({ kind: "reconnect", error, afterMs });

@@ -58,11 +58,6 @@ export class ResultTree {
     return this.#groups[0]!.get(ROOT_GROUP)?.list ?? NOTHING;
   }
 
-  /** Whether pending mutations lie over released rows. */
-  get overlaid(): boolean {
-    return this.#base.some((base) => base.size > 0);
-  }
-
   /** A row as the server last said it. */
   released(table: number, key: MapKey): Entry | undefined {
     const base = this.#base[table]!;
@@ -199,7 +194,7 @@ export class ResultTree {
       const group = key === undefined ? undefined : this.#groups[child.place]!.get(key);
       const first = group?.first;
       if (child.or !== undefined) setMember(shown, child.as, first ? first[child.valueName] : child.or);
-      else setMember(shown, child.as, child.one ? (first ?? null) : group && group.length > 0 ? group.list : NOTHING);
+      else setMember(shown, child.as, child.one ? (first ?? null) : group && first ? group.list : NOTHING);
     }
     return shown;
   }
@@ -227,7 +222,7 @@ export class ResultTree {
   }
 
   #drop(place: number, key: MapKey, group: Group): void {
-    if (group.length === 0 && group.parents.size === 0 && place !== 0) this.#groups[place]!.delete(key);
+    if (!group.first && group.parents.size === 0 && place !== 0) this.#groups[place]!.delete(key);
   }
 }
 
