@@ -172,14 +172,7 @@ export class ResultTree {
     const group = this.#at(place, key);
     const first = group.first;
     group.apply(steps, compare);
-    if (place === 0) {
-      for (const { old, new: entry, was, shown } of steps) {
-        const { key: row } = (old ?? entry)!;
-        const known = changes.get(row);
-        if (known) known.new = shown;
-        else changes.set(row, { old: was, new: shown });
-      }
-    }
+    if (place === 0) note(steps, changes);
     if (layout.parent !== null && !(layout.one && group.first === first)) {
       for (const parent of group.parents) renew[layout.parent]!.add(parent);
     }
@@ -223,6 +216,16 @@ export class ResultTree {
 
   #drop(place: number, key: MapKey, group: Group): void {
     if (!group.first && group.parents.size === 0 && place !== 0) this.#groups[place]!.delete(key);
+  }
+}
+
+/** Adds what steps did to root rows. A function of its own, so that its loop is compiled without what stands behind it. */
+function note(steps: readonly Step[], changes: RootChanges): void {
+  for (const { old, new: entry, was, shown } of steps) {
+    const { key } = (old ?? entry)!;
+    const known = changes.get(key);
+    if (known) known.new = shown;
+    else changes.set(key, { old: was, new: shown });
   }
 }
 
