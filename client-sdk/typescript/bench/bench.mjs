@@ -181,7 +181,7 @@ const ms = (value) => value.toFixed(value < 10 ? 3 : 1);
 const cells = (texts) => texts.map((text) => text.padStart(10)).join(" ");
 
 function compare() {
-  console.log(`node ${process.version}; ${CHANGES} one-row changes, the list read after each; milliseconds, medians of ${ROUNDS} rounds`);
+  console.log(`node ${process.version}; ${CHANGES} one-row changes, the list read after each; milliseconds, medians of ${ROUNDS} rounds, then all of each`);
   for (const scenario of scenarios) {
     const figures = new Map(Object.keys(contenders).map((who) => [who, []]));
     for (let round = 0; round < ROUNDS; round += 1) {
