@@ -291,6 +291,25 @@ test("a wake-up connects at once, and asks a connection in doubt for a sign of l
   assert.equal(peers.length, 2);
 });
 
+test("the answer to a ping from before the last wake-up is no sign of life", async (t) => {
+  let wake = (): void => {};
+  const { client, accept } = bound(stage(t, { wakeups: (call) => ((wake = call), () => {}) }));
+  const peer = await accept();
+  wake();
+  mock.timers.tick(10);
+  wake(); // the network is gone again, with an answer under way
+  const [first, second] = peer.asked("ping");
+  peer.say({ pong: first });
+  mock.timers.tick(6_000);
+  assert.equal(client.status.state, "waiting");
+  mock.timers.tick(100);
+  const next = await accept();
+  wake();
+  next.say({ pong: next.asked("ping")[0] });
+  mock.timers.tick(6_000);
+  assert.deepEqual([client.status.state, first.t < second.t], ["connected", true]);
+});
+
 test("the network's and the page's events are wake-ups, until the client is closed", async (t) => {
   const page = new EventTarget();
   const document = Object.assign(new EventTarget(), { visibilityState: "hidden" });

@@ -104,8 +104,8 @@ export class Connection {
     if (this.#retry !== undefined) {
       clearTimeout(this.#retry);
       this.#dial();
-    } else if (this.#welcomeAt !== undefined && this.#proofBy === Infinity) {
-      this.#proofBy = Date.now() + PROOF_MS;
+    } else if (this.#welcomeAt !== undefined) {
+      this.#proofBy = Math.min(this.#proofBy, Date.now() + PROOF_MS);
       this.#ping();
     }
   }
@@ -177,7 +177,6 @@ export class Connection {
 
   #receive(frame: unknown, present: () => boolean): void {
     this.#heardAt = Date.now();
-    this.#proofBy = Infinity;
     let messages: ServerMessage[];
     try {
       messages = decode(frame, this.#options.codec);
@@ -185,7 +184,12 @@ export class Connection {
       this.lose({ code: "bad_message", message: `a bad frame: ${(error as Error).message}` });
       return;
     }
-    for (const message of messages) if (present()) this.#events.received(message);
+    for (const message of messages) {
+      if (!present()) return;
+      // The answer to an earlier ping may have been under way when the doubt arose.
+      if (!message.pong || message.pong.t === this.#pingedAt) this.#proofBy = Infinity;
+      this.#events.received(message);
+    }
   }
 
   #tick(): void {
