@@ -13,4 +13,4 @@ npm ci --no-audit --no-fund --silent
 rm -rf ./*/build apps/*/build
 npx tsc --build
 node apps/build.mjs --check
-node --test --test-timeout=180000 client/build/test/*.test.js react/build/test/*.test.js tanstack-db/build/test/*.test.js apps/console/build/test/*.test.js
+node --test --test-timeout=180000 client/build/test/*.test.js react/build/test/*.test.js tanstack-db/build/test/*.test.js apps/*/build/test/*.test.js

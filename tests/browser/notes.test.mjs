@@ -210,6 +210,33 @@ test("the keyboard keeps its place while a note is changed and deleted", async (
   await bodiesAre(bob, ["second"]);
 });
 
+test("what is being written outlives the panel, for each flight by itself", async () => {
+  const texts = () => ada.evaluate(() => ["#notes textarea", "#add-note [name=body]"].map((field) => document.querySelector(field)?.value));
+  const [[other]] = (await sql(`select id from flights where origin = 'EWR' and status = 'scheduled' and id <> ${flight} order by sched_dep desc limit 1`)).rows;
+  await ada.click('#notes > li button:has-text("Edit")');
+  await ada.fill("#notes textarea", "second, half wr");
+  await ada.fill("#add-note [name=body]", "one more, half wr");
+  await open(ada, other);
+  await until(ada, "the other flight shows", (id) => document.querySelector("#flight").dataset.flight === String(id), other);
+  assert.deepEqual(await texts(), [undefined, ""]);
+  await ada.fill("#add-note [name=body]", "about the other");
+  await ada.click("#flight .close");
+  await until(ada, "the panel closes", () => !document.querySelector("#flight"));
+  await open(ada, flight);
+  await ada.waitForSelector("#notes textarea");
+  assert.deepEqual(await texts(), ["second, half wr", "one more, half wr"]);
+  assert.equal(await ada.evaluate(() => document.activeElement.id), "flight", "the focus is where it is in any panel");
+  await picture(ada, "note-drafts");
+  await open(ada, other);
+  await until(ada, "the other's text is back", () => document.querySelector("#add-note [name=body]").value === "about the other");
+  await ada.fill("#add-note [name=body]", "");
+  await open(ada, flight);
+  await ada.click('#notes button:has-text("Cancel")');
+  await ada.fill("#add-note [name=body]", "");
+  assert.deepEqual(await texts(), [undefined, ""]);
+  assert.deepEqual((await notes(ada)).map(([body]) => body), ["second"]);
+});
+
 test("a change outlives its note when another window deletes that", async () => {
   await write(ada, "short-lived");
   await bodiesAre(bob, ["second", "short-lived"]);

@@ -1,14 +1,19 @@
 // The client beside @tanstack/db and @rindle/wasm: `npm ci && node bench.mjs` (build the client first: `npx tsc --build`).
 //
-// Tidegate is given frames as a server sends them and decodes them; the others are given rows in memory. After each
-// change the whole list is read, as a component does that shows it.
+// Tidegate is given frames as a server sends them (all messages of a commit in one) and decodes them; the others are given
+// rows in memory. After each change the whole list is read, as a component does that shows it.
 
+import { spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { fileURLToPath } from "node:url";
 import { createCollection, createLiveQueryCollection } from "@tanstack/db";
 import { createSchema, createWasmStore, number, string, table } from "@rindle/wasm";
 import { remote, TidegateClient } from "../client/build/src/index.js";
 import { encodeMsgpack } from "../client/build/src/wire/msgpack.js";
 
 const CHANGES = 1_000;
+/** How often each contender is measured, in turn; odd, so that there is a median. */
+const ROUNDS = 7;
 const OPS_PER_FRAME = 1_000;
 const FP = "0123456789abcdef";
 
@@ -60,10 +65,11 @@ const contenders = {
       // Encoded aside: a server does that.
       prepare: (row) => {
         cv += 1;
-        return [...held.map((_, index) => ({ batch: { sub: index + 1, epoch: index + 1, seq: seq[index]++, cv, fp: FP, ops: [op("~", row)] } })), { progress: { cv_min: cv } }].map(encodeMsgpack);
+        const batches = held.map((_, index) => ({ batch: { sub: index + 1, epoch: index + 1, seq: seq[index]++, cv, fp: FP, ops: [op("~", row)] } }));
+        return Buffer.concat([...batches, { progress: { cv_min: cv } }].map(encodeMsgpack));
       },
-      change: (frames) => {
-        for (const frame of frames) events.received(frame);
+      change: (frame) => {
+        events.received(frame);
         return view.rows;
       },
       close: () => client.close(),
@@ -135,32 +141,66 @@ const scenarios = [
   { name: "50 rows shown of 60,000 held", count: 60_000, limit: 50, within: 45 },
 ];
 
-const ms = (value) => value.toFixed(value < 10 ? 3 : 1);
-console.log(`node ${process.version}; ${CHANGES} one-row changes, the list read after each; milliseconds`);
-for (const { name, count, limit, within } of scenarios) {
-  console.log(`\n${name.padEnd(30)} ${"hydrate".padStart(10)} ${"p50".padStart(10)} ${"p99".padStart(10)} ${"all".padStart(10)}`);
-  const lasts = [];
-  for (const [who, make] of Object.entries(contenders)) {
-    const rows = rowsOf(count);
-    const contender = await make(rows, limit);
-    const started = performance.now();
-    const shown = await contender.hydrate();
-    const hydrated = performance.now() - started;
-    if (shown !== (limit ?? count)) throw new Error(`${who} shows ${shown} rows`);
-    const spent = [];
-    let list;
-    for (const prepared of changesOf(rows, within).map(contender.prepare)) {
-      const from = performance.now();
-      const answer = contender.change(prepared);
-      list = answer instanceof Promise ? await answer : answer;
-      spent.push(performance.now() - from);
-    }
-    const all = spent.reduce((sum, one) => sum + one, 0);
-    spent.sort((a, b) => a - b);
-    console.log([who.padEnd(30), ...[hydrated, spent[CHANGES / 2], spent[CHANGES * 0.99], all].map((value) => ms(value).padStart(10))].join(" "));
-    lasts.push(JSON.stringify(list.map(({ id, rank, title }) => [rank, id, title]).sort()));
-    contender.close();
+/** One contender's figures of one scenario, milliseconds, and what its list is in the end. */
+async function measure(who, { count, limit, within }) {
+  const rows = rowsOf(count);
+  const contender = await contenders[who](rows, limit);
+  const started = performance.now();
+  const shown = await contender.hydrate();
+  const hydrate = performance.now() - started;
+  if (shown !== (limit ?? count)) throw new Error(`${who} shows ${shown} rows`);
+  const spent = [];
+  let list;
+  const prepared = changesOf(rows, within).map(contender.prepare);
+  const usage = process.cpuUsage();
+  for (const one of prepared) {
+    const from = performance.now();
+    const answer = contender.change(one);
+    list = answer instanceof Promise ? await answer : answer;
+    spent.push(performance.now() - from);
   }
-  if (new Set(lasts).size !== 1) throw new Error("they do not agree on the last list");
+  const { user, system } = process.cpuUsage(usage);
+  contender.close();
+  const all = spent.reduce((sum, one) => sum + one, 0);
+  spent.sort((a, b) => a - b);
+  const text = JSON.stringify(list.map(({ id, rank, title }) => [rank, id, title]).sort());
+  const last = createHash("sha256").update(text).digest("hex");
+  return { hydrate, p50: spent[CHANGES / 2], p99: spent[CHANGES * 0.99], all, cpu: (user + system) / 1_000, last };
 }
-process.exit(0);
+
+/** The same in a process of its own, so that none runs on what another has warmed up or left behind. */
+function measureApart(who, scenario) {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [fileURLToPath(import.meta.url), who, scenario.name], { encoding: "utf8" });
+  if (status !== 0) throw new Error(`${who} failed: ${stderr}`);
+  return JSON.parse(stdout);
+}
+
+/** Of the changes: one with reading the list, the slowest of a hundred, all, and all in processor time of every thread. */
+const FIGURES = ["p50", "p99", "all", "cpu"];
+const ms = (value) => value.toFixed(value < 10 ? 3 : 1);
+const cells = (texts) => texts.map((text) => text.padStart(10)).join(" ");
+
+function compare() {
+  console.log(`node ${process.version}; ${CHANGES} one-row changes, the list read after each; milliseconds, medians of ${ROUNDS} rounds, then all of each`);
+  for (const scenario of scenarios) {
+    const figures = new Map(Object.keys(contenders).map((who) => [who, []]));
+    for (let round = 0; round < ROUNDS; round += 1) {
+      for (const [who, own] of figures) own.push(measureApart(who, scenario));
+    }
+    console.log(`\n${scenario.name.padEnd(30)} ${cells(["hydrate", ...FIGURES])}`);
+    for (const [who, own] of figures) {
+      const sorted = (figure) => own.map((one) => one[figure]).sort((a, b) => a - b);
+      console.log(`${who.padEnd(30)} ${cells(["hydrate", ...FIGURES].map((figure) => ms(sorted(figure)[ROUNDS >> 1])))}  ${sorted("all").map(Math.round).join(" ")}`);
+    }
+    if (new Set([...figures.values()].flat().map(({ last }) => last)).size !== 1) throw new Error("they do not agree on the last list");
+  }
+}
+
+const [who, name] = process.argv.slice(2);
+if (who === undefined) {
+  compare();
+} else {
+  // Standard output is for the figures alone.
+  console.log = console.info = console.warn = console.error;
+  process.stdout.write(JSON.stringify(await measure(who, scenarios.find((scenario) => scenario.name === name))), () => process.exit(0));
+}

@@ -7,10 +7,9 @@ import { syncUrl } from "./connection/address.js";
 import { Backoff } from "./connection/backoff.js";
 import { Connection, type ConnectionStatus } from "./connection/connection.js";
 import { webSocket } from "./connection/transport.js";
-import { TidegateError } from "./error.js";
+import { closed, TidegateError } from "./error.js";
 import { LiveQuery, type Update } from "./live.js";
 import { answer } from "./optimistic/answer.js";
-import { HeldRows } from "./optimistic/held.js";
 import { overlayMutations } from "./optimistic/overlay.js";
 import { Poster } from "./optimistic/poster.js";
 import { MutationQueue } from "./optimistic/queue.js";
@@ -41,7 +40,6 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
   readonly #statusListeners = new Set<(status: ConnectionStatus) => void>();
   readonly #queue: MutationQueue;
   #stored: Stored | undefined;
-  #status: ConnectionStatus = { state: "connecting" };
   #acked = 0;
   #closed = false;
 
@@ -63,7 +61,7 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
     this.#backoff = () => new Backoff(options.backoffMs ?? 100, options.backoffMsMax ?? 30_000);
     this.#state = new State({
       waitingOpsMax: options.waitingOpsMax ?? 10_000_000,
-      overlay: (subscriptions, changesOf) => overlayMutations(subscriptions, this.#queue.rows(), changesOf),
+      overlay: (subscriptions, results) => overlayMutations(subscriptions, this.#queue.rows(), results),
     });
     const names = Object.keys(mutators);
     const writes = options.clientId !== undefined || names.length > 0;
@@ -95,13 +93,13 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
       },
       {
         opened: (token) => {
-          for (const live of this.#queries.values()) this.#askAgain(live);
+          for (const live of this.#queries.values()) this.#ask(live);
           this.#carryOut(this.#state.connect(codec, token));
         },
         received: (message) => this.#received(message),
         lost: () => this.#state.disconnect(),
         tick: (welcomeMs) => this.#tick(welcomeMs),
-        status: (status) => this.#setStatus(status),
+        status: (status) => tell(this.#statusListeners, status),
       },
     );
   }
@@ -111,9 +109,14 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
     return this.#state.cv;
   }
 
+  /** The server's name of the present connection, which it uses of it elsewhere; undefined while there is none. */
+  get conn(): string | undefined {
+    return this.#state.conn;
+  }
+
   /** How the client stands with its server. */
   get status(): ConnectionStatus {
-    return this.#status;
+    return this.#connection.status;
   }
 
   /** How many mutations wait for their confirmation. */
@@ -133,12 +136,14 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
    * @throws {TidegateError} `closed`, after `close`.
    */
   view<Row>(query: Query<Row>): View<Row> {
-    if (this.#closed) throw new TidegateError("closed", "the client is closed");
-    const live = this.#queries.get(query.key) ?? this.#ask(query);
-    this.#askAgain(live);
+    if (this.#closed) throw closed("client");
+    const { key } = query;
+    let live = this.#queries.get(key);
+    if (!live) this.#queries.set(key, (live = new LiveQuery(query, key, this.#backoff())));
+    this.#ask(live);
     clearTimeout(live.linger);
     live.users += 1;
-    return new View<Row>(live, () => this.#leave(live));
+    return new View<Row>(live, () => this.#leave(live!));
   }
 
   /** Calls `onChange` with the rows whenever they change, and at once when some are there; returns what ends it. */
@@ -167,7 +172,7 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
     for (const live of this.#queries.values()) {
       clearTimeout(live.linger);
       clearTimeout(live.retry);
-      if (live.state.status !== "complete") tell(live.listeners, live.fail(this.cv, new TidegateError("closed", "the client is closed")));
+      if (live.state.status !== "complete") tell(live.listeners, live.fail(this.cv, closed("client")));
     }
     this.#connection.close();
     this.#queue.close();
@@ -176,20 +181,27 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
 
   // --- queries ----------------------------------------------------------------------------------------------------
 
-  #ask<Row>(query: Query<Row>): LiveQuery {
-    const { subscription, effects } = this.#state.subscribe(query.source, query.local);
-    const live = new LiveQuery(query, subscription, this.#backoff());
-    this.#queries.set(query.key, live);
+  /** Asks the server for a query that is not asked for, or has failed; until it answers, what is here is shown. */
+  #ask(live: LiveQuery): void {
+    if (live.subscription) return;
+    clearTimeout(live.retry);
+    const { source, local } = live.query;
+    const { subscription, effects } = this.#state.subscribe(source, local);
+    live.ask(subscription);
     this.#bySub.set(subscription.sub, live);
-    const stored = this.#stored?.queries.get(query.key);
-    if (stored) {
-      effects.unshift(...this.#restore(subscription, stored, false));
-    } else if (query.local) {
-      const held = new HeldRows(this.#state.subscriptions);
-      subscription.tree = answer(query.local, query.source.args, held);
+    if (live.state.rows.length === 0) this.#carryOut(this.#known(live, subscription));
+    this.#carryOut(effects);
+  }
+
+  /** Shows what is known here of a query. */
+  #known({ query: { source, local }, key }: LiveQuery, subscription: Subscription): Effect[] {
+    const stored = this.#stored?.queries.get(key);
+    if (stored) return this.#restore(subscription, stored, false);
+    if (local) {
+      subscription.tree = answer(local, source.args, this.#queue.rows().held);
+      this.#state.overlayNew(subscription);
     }
-    this.#carryOut(this.#state.overlay(effects));
-    return live;
+    return [];
   }
 
   #leave(live: LiveQuery): void {
@@ -201,19 +213,11 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
 
   #end(live: LiveQuery): void {
     clearTimeout(live.retry);
-    this.#queries.delete(live.query.key);
-    this.#bySub.delete(live.subscription.sub);
-    this.#carryOut(this.#state.unsubscribe(live.subscription.sub));
-  }
-
-  /** Asks again for a query that has failed. */
-  #askAgain(live: LiveQuery): void {
-    if (this.#bySub.has(live.subscription.sub)) return;
-    clearTimeout(live.retry);
-    const { subscription, effects } = this.#state.subscribe(live.query.source, live.query.local);
-    live.subscription = subscription;
-    this.#bySub.set(subscription.sub, live);
-    this.#carryOut(effects);
+    this.#queries.delete(live.key);
+    if (!live.subscription) return;
+    const { sub } = live.subscription;
+    this.#bySub.delete(sub);
+    this.#carryOut(this.#state.unsubscribe(sub));
   }
 
   // --- what the connection and the state machine bring -------------------------------------------------------------
@@ -247,7 +251,7 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
           const live = this.#bySub.get(effect.sub);
           if (!live) break;
           this.#bySub.delete(effect.sub);
-          if (effect.retry) live.retry = setTimeout(() => this.#askAgain(live), live.backoff.next(0));
+          if (effect.retry) live.retry = setTimeout(() => this.#ask(live), live.backoff.next(0));
           updates.push([live, live.fail(this.cv, TidegateError.of(effect.error))]);
           break;
         }
@@ -264,14 +268,11 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
           this.#queue.settled(effect);
           break;
         case "complaint":
-          if (this.#status.state !== "connected" || effect.error.code === "unauthenticated") this.#connection.lose(effect.error);
+          if (this.status.state !== "connected" || effect.error.code === "unauthenticated") this.#connection.lose(effect.error);
           else this.#complain(TidegateError.of(effect.error));
           break;
         case "reconnect":
           this.#connection.lose(effect.error, effect.afterMs);
-          break;
-        case "violation":
-          this.#connection.lose({ code: effect.violation.invariant, message: effect.violation.message });
           break;
       }
     }
@@ -280,9 +281,10 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
   }
 
   #released({ results, cv }: Release, updates: [LiveQuery, Update<any>][]): void {
-    for (const live of this.#bySub.values()) {
-      const update = live.refresh(cv, results.get(live.subscription.sub));
-      if (update) updates.push([live, update]);
+    for (const [sub, changes] of results) {
+      const live = this.#bySub.get(sub);
+      const update = live?.refresh(cv, changes);
+      if (update) updates.push([live!, update]);
     }
     this.#options.storage?.changed(() => ({ cv: this.cv, queries: [...this.#bySub.values()].flatMap((live) => live.kept(this.cv) ?? []) }));
   }
@@ -293,11 +295,6 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
       this.#connection.send({ ack: { cv: this.cv } });
     }
     if (welcomeMs >= COUNT_MS_MAX) this.#carryOut(this.#state.countIsOverdue());
-  }
-
-  #setStatus(status: ConnectionStatus): void {
-    this.#status = status;
-    tell(this.#statusListeners, status);
   }
 
   #complain(error: Error): void {
@@ -316,9 +313,7 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
 
   /** Has something happen to the queue of mutations. */
   #change(step: (mutations: Mutations, effects: Effect[]) => void): void {
-    const effects: Effect[] = [];
-    step(this.#state.mutations, effects);
-    this.#carryOut(this.#state.overlay(effects));
+    this.#carryOut(this.#state.change(step));
   }
 
   /** Shows a kept result; one that cannot be read is asked for anew. */
@@ -346,8 +341,9 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
       if (writes) this.#state.clientId ??= stored.clientId;
       this.#stored = stored;
       for (const live of this.#queries.values()) {
-        const held = stored.queries.get(live.query.key);
-        if (held) this.#carryOut(this.#restore(live.subscription, held, held.cv === stored.cv));
+        const { subscription, key } = live;
+        const held = stored.queries.get(key);
+        if (subscription && held) this.#carryOut(this.#restore(subscription, held, held.cv === stored.cv));
       }
       this.#queue.found(stored.mutations);
       this.#carryOut(this.#state.mutate(stored.mutations));

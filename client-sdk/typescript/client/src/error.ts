@@ -19,3 +19,6 @@ export class TidegateError extends Error {
     return new TidegateError(code, message);
   }
 }
+
+/** What was closed does nothing any more. */
+export const closed = (what: "client" | "view"): TidegateError => new TidegateError("closed", `the ${what} is closed`);

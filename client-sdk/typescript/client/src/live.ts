@@ -5,7 +5,7 @@ import type { TidegateError } from "./error.js";
 import type { Query } from "./query/query.js";
 import type { KeptQuery } from "./storage/storage.js";
 import type { Content, Subscription } from "./state/subscription.js";
-import { changeList, type Change, type RootChanges } from "./state/tree.js";
+import { changeList, type Change, type ResultTree, type RootChanges } from "./state/tree.js";
 
 /**
  * How much a view knows: nothing yet; some rows, from earlier or from other views, or with pending mutations whose
@@ -47,29 +47,24 @@ export class LiveQuery {
   #state: ViewState<any> = { rows: NO_ROWS, status: "connecting", error: null };
   /** The version of the result that the state shows. */
   #version: object | undefined;
-  #subscription: Subscription;
-  /** Whether `rows` is of an earlier subscription. */
-  #replaces = false;
+  /** The tree whose rows the state shows. */
+  #tree: ResultTree | undefined;
+  /** Undefined while the server is not asked: before the first time, and after a failure. */
+  subscription: Subscription | undefined;
 
   constructor(
     readonly query: Query<any>,
-    subscription: Subscription,
+    /** The query's. */
+    readonly key: string,
     /** The waits before it is asked again. */
     readonly backoff: Backoff,
-  ) {
-    this.#subscription = subscription;
-  }
+  ) {}
 
-  get subscription(): Subscription {
-    return this.#subscription;
-  }
-
-  /** Asked again: the rows that are shown stay until the new subscription's first release. */
-  set subscription(subscription: Subscription) {
+  /** The server is asked. Rows that are shown stay until the subscription's first release. */
+  ask(subscription: Subscription): void {
     const { rows } = this.#state;
     this.#state = { rows, status: rows.length > 0 ? "partial" : "connecting", error: null };
-    this.#subscription = subscription;
-    this.#replaces = true;
+    this.subscription = subscription;
   }
 
   /** What readers see. A list is made only when somebody asks for it, so that one that nobody reads costs nothing. */
@@ -78,24 +73,24 @@ export class LiveQuery {
     return this.#state;
   }
 
-  /** Somewhere something was released; what to tell, if anything. */
-  refresh(cv: number, changes: RootChanges | undefined): Update<any> | undefined {
+  /** The result may have changed; what to tell, if anything. */
+  refresh(cv: number, changes: RootChanges): Update<any> | undefined {
     if (this.listeners.size === 0) return undefined;
     const { rows } = this.#state;
-    const replaces = this.#replaces;
+    const tree = this.#tree;
     if (!this.#bringUpToDate()) return undefined;
-    const list = replaces ? replacement(rows, this.#state.rows) : changeList(changes ?? new Map());
+    const list = tree === this.#tree ? changeList(changes) : replacement(rows, this.#state.rows);
     return { ...this.#state, cv, changes: list };
   }
 
   /** Whether that changed the state. */
   #bringUpToDate(): boolean {
-    const { tree, complete, uncertain } = this.#subscription;
+    const { tree, complete, uncertain } = this.subscription ?? {};
     if (!tree) return false;
     const status = complete && !uncertain ? "complete" : "partial";
     if (tree.version === this.#version && status === this.#state.status) return false;
     this.#version = tree.version;
-    this.#replaces = false;
+    this.#tree = tree;
     if (complete) this.backoff.reset();
     // What changed need not show.
     if (tree.list === this.#state.rows && status === this.#state.status) return false;
@@ -105,17 +100,16 @@ export class LiveQuery {
 
   /** What a storage can keep, at commit version `cv`; undefined before the result is there. */
   kept(cv: number): KeptQuery | undefined {
-    const { tree, complete } = this.#subscription;
-    if (!tree || !complete) return undefined;
-    const content = (): Content => this.#subscription.content()!;
-    return { key: this.query.key, resume: this.#subscription.resumeAt(cv), version: tree.version, content };
+    const { subscription } = this;
+    if (!subscription?.tree || !subscription.complete) return undefined;
+    const content = (): Content => subscription.content()!;
+    return { key: this.key, resume: subscription.resumeAt(cv), version: subscription.tree.version, content };
   }
 
   /** The query has failed; what was shown stays to be seen. */
   fail(cv: number, error: TidegateError): Update<any> {
     this.#state = { rows: this.state.rows, status: "error", error };
-    // The subscription has ended: nothing of it is looked at any more.
-    this.#subscription.tree = undefined;
+    this.subscription = undefined;
     return { ...this.#state, cv, changes: [] };
   }
 }

@@ -1,5 +1,6 @@
 // An application's hold on a live query. Views of equal queries share one subscription.
 
+import { closed } from "./error.js";
 import type { LiveQuery, Listener, ViewState } from "./live.js";
 
 /** A live result; close it when it is no longer needed. */
@@ -7,6 +8,8 @@ export class View<Row> {
   readonly #live: LiveQuery;
   readonly #close: () => void;
   readonly #own = new Set<Listener<Row>>();
+  /** Looks of those who wait for the whole result. */
+  readonly #waiting = new Set<() => void>();
   #closed = false;
 
   /** Called by the client. */
@@ -46,18 +49,24 @@ export class View<Row> {
     };
   }
 
-  /** Resolves with the rows as soon as they are complete; rejects when the query fails. */
+  /**
+   * Resolves with the rows as soon as they are complete; rejects when the query fails, and with `closed` when the view or
+   * its client is closed before.
+   */
   complete(): Promise<readonly Row[]> {
     return new Promise((resolve, reject) => {
-      const settle = (): void => {
+      const look = (): void => {
         const { rows, status, error } = this.state;
-        if (error) reject(error);
+        if (this.#closed) reject(closed("view"));
+        else if (error) reject(error);
         else if (status === "complete") resolve(rows);
         else return;
         stop();
+        this.#waiting.delete(look);
       };
-      const stop = this.subscribe(settle);
-      settle();
+      const stop = this.subscribe(look);
+      this.#waiting.add(look);
+      look();
     });
   }
 
@@ -66,6 +75,7 @@ export class View<Row> {
     if (this.#closed) return;
     this.#closed = true;
     for (const listener of this.#own) this.#live.listeners.delete(listener);
+    for (const look of this.#waiting) look();
     this.#close();
   }
 }

@@ -5,7 +5,9 @@ import { mock, test, type TestContext } from "node:test";
 import { Backoff } from "../src/connection/backoff.js";
 import { syncUrl } from "../src/connection/address.js";
 import { remote, type TidegateError, type Update } from "../src/index.js";
+import type { Layout } from "../src/wire/messages.js";
 import { add, batch, edit, progress, Stage, subscribed } from "./support/memory.js";
+import { ISSUES as LAYOUT } from "./support/script.js";
 
 const ISSUES = remote<{ id: number; title: string }>({ sql: "select 1" });
 const OTHERS = remote<{ id: number; title: string }>({ sql: "select 2" });
@@ -182,9 +184,50 @@ test("a view that has failed is asked for again by a new view, and on a new conn
 
 test("whoever waits for rows is told when the client is closed", async (t) => {
   const { client } = bound(stage(t));
-  const waiting = assert.rejects(client.view(ISSUES).complete(), { code: "closed" });
+  const waiting = assert.rejects(client.view(ISSUES).complete(), { code: "closed", message: "the client is closed" });
   client.close();
   await waiting;
+});
+
+test("whoever waits for rows of a view is told when that is closed, and nobody else", async (t) => {
+  const { client, accept } = bound(stage(t));
+  const [view, other] = [client.view(ISSUES), client.view(ISSUES)];
+  const closed = { code: "closed", message: "the view is closed" };
+  const waiting = [assert.rejects(view.complete(), closed), assert.rejects(view.complete(), closed)];
+  const rows = other.complete();
+  view.subscribe(() => assert.fail("a closed view tells nothing"));
+  view.close();
+  await Promise.all(waiting);
+  await assert.rejects(view.complete(), closed);
+  const peer = await accept();
+  peer.say(subscribed(1, 7), batch(1, 7, 0, 5, [add(1, "a")]), progress(5));
+  assert.equal((await rows).length, 1);
+  assert.equal((await other.complete()).length, 1);
+});
+
+test("a result of another layout replaces every row, also by none", async (t) => {
+  const { client, accept } = bound(stage(t));
+  const view = client.view(ISSUES);
+  const updates: Update<unknown>[] = [];
+  view.subscribe((update) => updates.push(update));
+  const peer = await accept();
+  peer.say(subscribed(1, 7), batch(1, 7, 0, 5, [add(1, "a"), add(2, "b")]), progress(5));
+  const wider: Layout = { ...LAYOUT, places: [{ ...LAYOUT.places[0]!, columns: [0, 1, 2] }] };
+  peer.say(subscribed(1, 8, false, wider), batch(1, 8, 0, 6, [add(2, "b")]), progress(6));
+  peer.say(subscribed(1, 9), batch(1, 9, 0, 7, []), progress(7));
+  const told = updates.map(({ rows, changes }) => [rows.length, changes.map(({ op, row }) => `${op} ${(row as { id: number }).id}`).join()]);
+  assert.deepEqual(told, [[2, "add 1,add 2"], [1, "remove 1,remove 2,add 2"], [0, "remove 2"]]);
+});
+
+test("the server's name of the connection is known while there is one", async (t) => {
+  const { client, accept } = bound(stage(t));
+  const names: (string | undefined)[] = [client.conn];
+  client.onStatus(() => names.push(client.conn));
+  (await accept()).events.closed("gone");
+  mock.timers.tick(100);
+  await accept();
+  client.close();
+  assert.deepEqual(names, [undefined, "1", undefined, undefined, "2", undefined]);
 });
 
 test("a server of another protocol is told of, and asked again after a wait", async (t) => {
@@ -246,6 +289,25 @@ test("a wake-up connects at once, and asks a connection in doubt for a sign of l
   wake();
   await settle();
   assert.equal(peers.length, 2);
+});
+
+test("the answer to a ping from before the last wake-up is no sign of life", async (t) => {
+  let wake = (): void => {};
+  const { client, accept } = bound(stage(t, { wakeups: (call) => ((wake = call), () => {}) }));
+  const peer = await accept();
+  wake();
+  mock.timers.tick(10);
+  wake(); // the network is gone again, with an answer under way
+  const [first, second] = peer.asked("ping");
+  peer.say({ pong: first });
+  mock.timers.tick(6_000);
+  assert.equal(client.status.state, "waiting");
+  mock.timers.tick(100);
+  const next = await accept();
+  wake();
+  next.say({ pong: next.asked("ping")[0] });
+  mock.timers.tick(6_000);
+  assert.deepEqual([client.status.state, first.t < second.t], ["connected", true]);
 });
 
 test("the network's and the page's events are wake-ups, until the client is closed", async (t) => {

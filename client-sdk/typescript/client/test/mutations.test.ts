@@ -8,7 +8,8 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import {
   and, between, bool, count, eq, exists, from, gt, ilike, int8, isIn, isNull, like, lt, ne, not, numeric, or, param, table, text,
-  named, sql, timestamptz, type Query, type Transaction, type TidegateClient, type View,
+  named, sql, timestamptz, type Query, type Transaction, type TidegateClient,
+  type TidegateError, type View,
 } from "../src/index.js";
 import { batch, progress, Stage, subscribed } from "./support/memory.js";
 import { OWN } from "./support/script.js";
@@ -86,17 +87,18 @@ test("a mutation shows at once, is confirmed, and others see it", async () => {
 test("a refused mutation is taken back and says why", async () => {
   const refusals: string[] = [];
   const { client, views: [view] } = await looking([from(issues).where("project", 101)], {
-    onRefused: (error: { code: string }, { name }: { name: string }) => refusals.push(`${name} ${error.code}`),
+    onRefused: (error: TidegateError, { name }: { name: string }) => refusals.push(`${name} ${error.code}: ${error.message}`),
   });
   await client.mutate.addIssue({ id: 101, project: 101, title: "first" }).confirmed;
   const before = view!.rows;
   const refused = client.mutate.addIssue({ id: 101, project: 101, title: "second" });
   const behind = client.mutate.addIssue({ id: 1010, project: 101, title: "behind" });
   assert.equal(view!.rows[0]?.title, "second");
-  await assert.rejects(refused.confirmed, { code: "conflict" });
+  const message = 'ops[0]: table issues, key {"id":101}: a row with this key exists already';
+  await assert.rejects(refused.confirmed, { code: "conflict", message });
   assert.deepEqual(view!.rows[0], before[0]);
   await behind.confirmed;
-  assert.deepEqual([view!.rows.length, refusals, client.pendingMutations], [2, ["addIssue conflict"], 0]);
+  assert.deepEqual([view!.rows.length, refusals, client.pendingMutations], [2, [`addIssue conflict: ${message}`], 0]);
 });
 
 test("a mutator that fails, or one too many, changes nothing", async () => {

@@ -35,7 +35,7 @@ for (const file of ["session.json", "aggregates.json"]) {
       let shows = 0;
       for (const frame of frames(file)) {
         for (const message of received(frame, codec)) {
-          const broken = state.receive(message).find(({ kind }) => kind === "violation" || kind === "complaint");
+          const broken = state.receive(message).find(({ kind }) => kind === "reconnect" || kind === "complaint");
           assert.equal(broken, undefined, frame.name);
         }
         if (!("shows" in frame)) continue;

@@ -4,6 +4,7 @@ import { useTidegate } from "@tidegate/react";
 import { useEffect, useId, useState, type FormEvent, type Ref } from "react";
 import { BodyField } from "./body_field.js";
 import type { Mutators } from "./client.js";
+import { drafts, useDrafts } from "./drafts.js";
 import { refusals, useRefusals } from "./refusals.js";
 import { AUTHOR_LENGTH_MAX } from "./schema.js";
 import { newId, rememberedName, rememberName, visitor } from "./visitor.js";
@@ -18,7 +19,8 @@ export function NoteForm({ flightId, bodyRef }: Props) {
   const { mutate } = useTidegate<Mutators>();
   const id = useId();
   const [author, setAuthor] = useState(rememberedName);
-  const [body, setBody] = useState("");
+  const { body } = useDrafts(flightId);
+  const setBody = (text: string): void => drafts.setBody(flightId, text);
   const refused = useRefusals().filter((refusal) => refusal.flightId === flightId && refusal.mutation === "addNote").at(-1);
   const bringBack = ({ number }: NonNullable<typeof refused>): void => setBody(refusals.takeText(number));
   useEffect(() => {

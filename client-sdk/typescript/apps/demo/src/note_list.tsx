@@ -1,8 +1,9 @@
 // A flight's notes, and the form for another. What the visitor writes shows at once; a note is marked as pending until
 // the server has it as it stands here.
 
-import { useEffect, useRef, useState } from "react";
+import { useEffect, useRef } from "react";
 import type { IsPending } from "./confirmed.js";
+import { drafts, useDrafts } from "./drafts.js";
 import { LostChange } from "./lost_change.js";
 import { NoteForm } from "./note_form.js";
 import { NoteItem } from "./note_item.js";
@@ -17,19 +18,17 @@ interface Props {
 }
 
 export function NoteList({ flightId, notes, isPending }: Props) {
-  /** Changes that are being written, by the note's id: they outlive their note. */
-  const [drafts, setDrafts] = useState<ReadonlyMap<string, string>>(new Map());
-  const setDraft = (id: string, draft: string | null): void =>
-    setDrafts((before) => new Map(draft === null ? [...before].filter(([other]) => other !== id) : [...before, [id, draft]]));
+  const { changes } = useDrafts(flightId);
+  const setDraft = (id: string, draft: string | null): void => drafts.setChange(flightId, id, draft);
   const refused = useRefusals().filter((refusal) => refusal.flightId === flightId);
   useEffect(() => {
     // A refused change goes on where it was written, unless another one is under way there.
     for (const { number, mutation, noteId, body } of refused) {
-      if (mutation !== "editNote" || body === "" || drafts.has(noteId)) continue;
+      if (mutation !== "editNote" || body === "" || changes.has(noteId)) continue;
       setDraft(noteId, refusals.takeText(number));
     }
   }, [refused.at(-1)?.number]);
-  const lost = [...drafts].filter(([id]) => !notes.some((note) => note.id === id));
+  const lost = [...changes].filter(([id]) => !notes.some((note) => note.id === id));
   const newBody = useRef<HTMLTextAreaElement>(null);
   const focusNewBody = (): void => newBody.current?.focus();
   return (
@@ -39,7 +38,7 @@ export function NoteList({ flightId, notes, isPending }: Props) {
       <ol id="notes" aria-live="polite">
         {notes.map((note) => (
           <NoteItem
-            key={note.id} note={note} isPending={isPending(note)} draft={drafts.get(note.id) ?? null}
+            key={note.id} note={note} isPending={isPending(note)} draft={changes.get(note.id) ?? null}
             setDraft={(draft) => setDraft(note.id, draft)} onDelete={focusNewBody}
           />
         ))}

@@ -3,6 +3,7 @@
 import type { TidegateError } from "@tidegate/client";
 import { useSyncExternalStore } from "react";
 import type { Mutators } from "./client.js";
+import { reasonOf } from "./refusal_reason.js";
 import type { Note } from "./schema.js";
 
 /** Most that are kept to be read; the oldest go first. */
@@ -26,7 +27,7 @@ class Refusals {
 
   add(mutation: keyof Mutators, { id, flight_id: flightId, body }: Pick<Note, "id" | "flight_id" | "body">, error: TidegateError): void {
     this.#made += 1;
-    this.#set([...this.#list, { number: this.#made, mutation, noteId: id, flightId, body, reason: reasonOf(error) }].slice(-REFUSALS_MAX));
+    this.#set([...this.#list, { number: this.#made, mutation, noteId: id, flightId, body, reason: reasonOf(mutation, error) }].slice(-REFUSALS_MAX));
   }
 
   dismiss(number: number): void {
@@ -57,13 +58,6 @@ class Refusals {
     this.#list = list;
     for (const listener of this.#listeners) listener();
   }
-}
-
-/** The server's words, and in plain ones where its rules of notes are at stake. */
-function reasonOf({ code, message }: TidegateError): string {
-  if (message.includes("note_has_1_to_280_characters")) return "A note needs 1 to 280 characters.";
-  if (message.includes("author_has_1_to_40_characters")) return "A name needs 1 to 40 characters.";
-  return `The server said: ${message} (${code}).`;
 }
 
 export const refusals = new Refusals();

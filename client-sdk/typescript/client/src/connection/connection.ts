@@ -70,7 +70,8 @@ export class Connection {
   /** When a connection in doubt counts as dead. */
   #proofBy = Infinity;
   #retry: ReturnType<typeof setTimeout> | undefined;
-  #status: ConnectionStatus = { state: "connecting" };
+  /** How it stands. */
+  status: ConnectionStatus = { state: "connecting" };
 
   constructor(options: ConnectionOptions, events: ConnectionEvents) {
     this.#options = options;
@@ -103,15 +104,15 @@ export class Connection {
     if (this.#retry !== undefined) {
       clearTimeout(this.#retry);
       this.#dial();
-    } else if (this.#welcomeAt !== undefined && this.#proofBy === Infinity) {
-      this.#proofBy = Date.now() + PROOF_MS;
+    } else if (this.#welcomeAt !== undefined) {
+      this.#proofBy = Math.min(this.#proofBy, Date.now() + PROOF_MS);
       this.#ping();
     }
   }
 
   /** Gives the connection up and makes another, after a wait of at least `afterMs`. */
   lose(error: ErrorBody, afterMs = 0): void {
-    if (this.#retry !== undefined || this.#status.state === "closed") return;
+    if (this.#retry !== undefined || this.status.state === "closed") return;
     if (this.#welcomeAt !== undefined && Date.now() - this.#welcomeAt >= STABLE_MS) this.#options.backoff.reset();
     this.#end();
     const retryInMs = Math.round(this.#options.backoff.next(afterMs));
@@ -176,7 +177,6 @@ export class Connection {
 
   #receive(frame: unknown, present: () => boolean): void {
     this.#heardAt = Date.now();
-    this.#proofBy = Infinity;
     let messages: ServerMessage[];
     try {
       messages = decode(frame, this.#options.codec);
@@ -184,7 +184,12 @@ export class Connection {
       this.lose({ code: "bad_message", message: `a bad frame: ${(error as Error).message}` });
       return;
     }
-    for (const message of messages) if (present()) this.#events.received(message);
+    for (const message of messages) {
+      if (!present()) return;
+      // The answer to an earlier ping may have been under way when the doubt arose.
+      if (!message.pong || message.pong.t === this.#pingedAt) this.#proofBy = Infinity;
+      this.#events.received(message);
+    }
   }
 
   #tick(): void {
@@ -208,7 +213,7 @@ export class Connection {
   }
 
   #setStatus(status: ConnectionStatus): void {
-    this.#status = status;
+    this.status = status;
     this.#events.status(status);
   }
 }

@@ -21,11 +21,11 @@ export function answer(local: LocalQuery, args: Scope["args"], held: HeldRows): 
     const placeShape = shape.places[at]!;
     const { table, parent } = placeShape.layout;
     for (const [key, known] of held.rows(placeShape.table.name)) {
+      if (passes(place, placeShape, local, args, (column) => known.get(column) ?? null) !== true) continue;
       const row = wholeRow(placeShape.table, known);
       if (!row) continue;
       const group = placeShape.groupOf(row);
       if (parent !== null && (group === undefined || !parents[at]!.has(group))) continue;
-      if (passes(place, placeShape, local, args, (column) => known.get(column) ?? null) !== true) continue;
       overlay[table]!.set(key, { key, row, places: (overlay[table]!.get(key)?.places ?? 0) | (1 << at) });
       for (const child of placeShape.children) {
         const own = child.groupOf(row);

@@ -48,13 +48,8 @@ export function canonical(value: unknown, type: ColumnType): Known {
 }
 
 /** The value of a condition: true, false, null for SQL's unknown, or [`UNKNOWN`]. */
-export function condition(expression: Expression, scope: Scope): boolean | null | typeof UNKNOWN {
-  if (typeof expression === "boolean" || expression === null) return expression;
-  if (typeof expression !== "object" || Array.isArray(expression)) return UNKNOWN;
-  if ("op" in expression) return operation(expression.op as string, expression.args as Expression[], scope);
-  if (!("col" in expression) && !("param" in expression)) return UNKNOWN;
-  const { value } = operand(expression, scope);
-  return typeof value === "boolean" || value === null ? value : UNKNOWN;
+export function condition(expression: Expression, scope: Scope): Truth {
+  return truthOf(operand(expression, scope));
 }
 
 /** What is looked at of an expression's nodes. */
@@ -81,55 +76,45 @@ const COMPARISONS: Record<string, (sign: number) => boolean> = {
   ">=": (sign) => sign >= 0,
 };
 
-type Truth = ReturnType<typeof condition>;
+type Truth = boolean | null | typeof UNKNOWN;
+/** What is not there, or cannot be evaluated here. */
+const NOTHING: Operand = { type: undefined, value: UNKNOWN };
 
 function operation(op: string, args: readonly Expression[], scope: Scope): Truth {
   const name = op.toLowerCase();
+  const operands = args.map((arg) => operand(arg, scope));
+  const [first = NOTHING, second = NOTHING, third = NOTHING] = operands;
   const is = COMPARISONS[name];
-  const operands = (): Operand[] => args.map((arg) => operand(arg, scope));
-  if (is) {
-    const [left, right] = operands();
-    return compared(left!, right!, is);
-  }
+  if (is) return compared(first, second, is);
   switch (name) {
     case "and":
-      return conjunction(args, scope, false);
+      return all(operands.map(truthOf), false);
     case "or":
-      return conjunction(args, scope, true);
+      return all(operands.map(truthOf), true);
     case "not":
-      return negated(condition(args[0]!, scope));
-    case "between": {
-      const [value, low, high] = operands();
-      return all([compared(value!, low!, COMPARISONS[">="]!), compared(value!, high!, COMPARISONS["<="]!)], false);
-    }
+      return negated(truthOf(first));
+    case "between":
+      return all([compared(first, second, COMPARISONS[">="]!), compared(first, third, COMPARISONS["<="]!)], false);
     case "in": {
-      const [value, ...members] = operands();
-      const list = members.length === 1 && Array.isArray(members[0]!.value) ? members[0]!.value : undefined;
+      const members = operands.slice(1);
+      const list = members.length === 1 && Array.isArray(second.value) ? second.value : undefined;
       const each = list ? list.map((member) => ({ type: undefined, value: member as unknown })) : members;
-      return all(each.map((member) => compared(value!, member, COMPARISONS["="]!)), true);
+      return all(each.map((member) => compared(first, member, COMPARISONS["="]!)), true);
     }
     case "is null":
-    case "is not null": {
-      const { value } = operand(args[0]!, scope);
-      return value === UNKNOWN ? UNKNOWN : (value === null) === (name === "is null");
-    }
-    case "is distinct from":
-    case "is not distinct from": {
-      const [left, right] = operands();
-      if (left!.value === UNKNOWN || right!.value === UNKNOWN) return UNKNOWN;
-      const nulls = Number(left!.value === null) + Number(right!.value === null);
-      const distinct = nulls > 0 ? nulls === 1 : compared(left!, right!, COMPARISONS["<>"]!);
-      return name === "is distinct from" ? distinct : negated(distinct);
+      return first.value === UNKNOWN ? UNKNOWN : first.value === null;
+    case "is distinct from": {
+      if (first.value === UNKNOWN || second.value === UNKNOWN) return UNKNOWN;
+      const nulls = Number(first.value === null) + Number(second.value === null);
+      return nulls > 0 ? nulls === 1 : compared(first, second, COMPARISONS["<>"]!);
     }
     case "like":
-    case "ilike": {
-      const [value, pattern] = operands();
-      if (value!.value === null || pattern!.value === null) return null;
-      if (typeof value!.value !== "string" || typeof pattern!.value !== "string") return UNKNOWN;
-      return matches(value!.value, pattern!.value, name === "ilike");
-    }
+    case "ilike":
+      if (first.value === null || second.value === null) return null;
+      if (typeof first.value !== "string" || typeof second.value !== "string") return UNKNOWN;
+      return matches(first.value, second.value, name === "ilike");
     default:
-      return UNKNOWN;
+      return name.startsWith("is not ") ? negated(operation(name.replace("not ", ""), args, scope)) : UNKNOWN;
   }
 }
 
@@ -148,8 +133,10 @@ function operand(expression: Expression, scope: Scope): Operand {
     const value = operation(expression.op as string, expression.args as Expression[], scope);
     return { type: value === UNKNOWN ? undefined : "bool", value };
   }
-  return { type: undefined, value: UNKNOWN };
+  return NOTHING;
 }
+
+const truthOf = ({ value }: Operand): Truth => (typeof value === "boolean" || value === null ? value : UNKNOWN);
 
 function compared(left: Operand, right: Operand, is: (sign: number) => boolean): Truth {
   const type = left.type ?? right.type;
@@ -163,11 +150,7 @@ function compared(left: Operand, right: Operand, is: (sign: number) => boolean):
 
 const typed = ({ type, value }: Operand, met: ColumnType): Known => (type ? (value as Value) : canonical(value, met));
 
-/** `or` is the conjunction in which true decides. */
-function conjunction(args: readonly Expression[], scope: Scope, decides: boolean): Truth {
-  return all(args.map((arg) => condition(arg, scope)), decides);
-}
-
+/** A conjunction, in which false decides, or a disjunction, in which true does. */
 function all(truths: readonly Truth[], decides: boolean): Truth {
   if (truths.includes(decides)) return decides;
   if (truths.includes(UNKNOWN)) return UNKNOWN;

@@ -17,8 +17,10 @@ export class HeldRows {
   readonly #gathered = new Map<string, Map<MapKey, KnownRow>>();
 
   constructor(subscriptions: readonly Subscription[]) {
-    // Others show computed rows, whose tables have names of their own.
-    this.#subscriptions = subscriptions.filter(({ local }) => local && !local.ast.group_by);
+    // Others show computed rows, whose tables have names of their own. Where two know a row, the last one counts: one that
+    // stands at the commit that is shown.
+    const own = subscriptions.filter(({ local }) => local && !local.ast.group_by);
+    this.#subscriptions = own.sort((a, b) => Number(a.stands) - Number(b.stands));
   }
 
   /** What is known of a row, as it was released; undefined when it is not held. */

@@ -7,7 +7,7 @@
 import type { LocalQuery } from "../query/ast.js";
 import type { Entry } from "../state/group.js";
 import { sameValue, type Row } from "../state/shape.js";
-import type { ChangesOf } from "../state/state.js";
+import type { Results } from "../state/state.js";
 import type { Subscription } from "../state/subscription.js";
 import type { Overlay, ResultTree, RootChanges } from "../state/tree.js";
 import type { MapKey } from "../wire/compare.js";
@@ -30,21 +30,14 @@ interface Touched {
 }
 
 /** Lays pending mutations over results, and marks those that it cannot know. */
-export function overlayMutations(subscriptions: readonly Subscription[], pending: PendingRows, changesOf: ChangesOf): void {
+export function overlayMutations(subscriptions: readonly Subscription[], pending: PendingRows, results: Results): void {
   for (const subscription of subscriptions) {
     const { tree, local, uncertain, sub } = subscription;
-    const touched = pending.ops.length > 0;
-    if (!tree || (!touched && !uncertain && !tree.overlaid)) continue;
-    const changes: RootChanges = new Map();
+    if (!tree) continue;
+    const changes: RootChanges = results.get(sub) ?? new Map();
     // Which tables SQL or a named query reads is not known here.
-    subscription.uncertain = local ? new Laying(tree, local, subscription.source?.args, pending).lay(changes) : touched;
-    if (changes.size === 0 && subscription.uncertain === uncertain) continue;
-    const into = changesOf(sub);
-    for (const [key, change] of changes) {
-      const known = into.get(key);
-      if (known) known.new = change.new;
-      else into.set(key, change);
-    }
+    subscription.uncertain = local ? new Laying(tree, local, subscription.source?.args, pending).lay(changes) : pending.ops.length > 0;
+    if (changes.size > 0 || subscription.uncertain !== uncertain) results.set(sub, changes);
   }
 }
 
@@ -69,13 +62,13 @@ class Laying {
   /** Whether the result cannot be known here. */
   lay(changes: RootChanges): boolean {
     const { tree, pending } = this;
-    const hidden = hiddenTables(this.local.ast);
+    const hidden = hiddenTables(this.#places);
     const own = new Set(this.#places.map(({ ast }) => ast.table));
     const fitting = fits(tree.shape, this.#places);
-    for (const op of pending.ops) this.#uncertain ||= hidden.has(tableOf(op)) || (!fitting && own.has(tableOf(op)));
+    for (const op of pending.ops) this.#uncertain ||= hidden.includes(tableOf(op)) || (!fitting && own.has(tableOf(op)));
     for (const op of pending.doubtful.flat()) this.#uncertain ||= own.has(tableOf(op));
     if (fitting) this.#compute();
-    const { short } = layOver(tree, this.#overlay, this.#places, changes);
+    const short = layOver(tree, this.#overlay, this.#places, changes);
     return this.#uncertain || short;
   }
 

@@ -28,18 +28,12 @@ export function localPlaces(ast: QueryAst, aggregated = ast.group_by !== undefin
   return [{ ast, aggregated, decides }, ...below];
 }
 
-/** Tables whose rows decide, without standing anywhere, what a query shows. */
-export function hiddenTables(ast: QueryAst, aggregated = ast.group_by !== undefined): Set<string> {
-  const found = new Set<string>(aggregated ? [ast.table] : []);
-  for (const { exists } of nodesOf(ast.where)) {
-    if (!exists) continue;
-    found.add(exists.query.table);
-    for (const table of hiddenTables(exists.query)) found.add(table);
-  }
-  for (const { query, aggregate } of ast.related ?? []) {
-    for (const table of hiddenTables(query, aggregate !== undefined)) found.add(table);
-  }
-  return found;
+/** Tables whose rows decide, without standing anywhere, what is shown at places. */
+export function hiddenTables(places: readonly LocalPlace[]): string[] {
+  return places.flatMap(({ ast, aggregated }) => {
+    const asked = [...nodesOf(ast.where)].flatMap(({ exists }) => (exists ? hiddenTables(localPlaces(exists.query, true)) : []));
+    return aggregated ? [ast.table, ...asked] : asked;
+  });
 }
 
 /** Whether a row meets a place's condition and start; its parents and the limit are another matter. */
@@ -81,13 +75,14 @@ const startValues = (start: Start | undefined): { readonly [column: string]: unk
  */
 export function layOver(
   tree: ResultTree, overlay: Overlay, places: readonly LocalPlace[], changes: RootChanges,
-): { readonly short: boolean } {
-  const limited = places.flatMap(({ ast }, place) => (ast.limit === undefined ? [] : [{ place, limit: ast.limit }]));
-  const touched = limited.map((own) => ({ ...own, groups: releasedGroups(tree, overlay, own.place) }));
+): boolean {
+  const limited = places.flatMap(({ ast: { limit } }, place) =>
+    limit === undefined ? [] : [{ place, limit, groups: releasedGroups(tree, overlay, place) }],
+  );
   tree.overlay(overlay, changes);
   let cut = false;
   let short = false;
-  for (const { place, limit, groups } of touched) {
+  for (const { place, limit, groups } of limited) {
     const { compare, layout } = tree.shape.places[place]!;
     for (const [key, released] of groups) {
       const entries = tree.group(place, key)?.entries ?? [];
@@ -104,7 +99,7 @@ export function layOver(
     }
   }
   if (cut) tree.overlay(overlay, changes);
-  return { short };
+  return short;
 }
 
 /** The released rows of those groups of a place that an overlay touches. */

@@ -1,6 +1,6 @@
 // Mutations as an application makes them: runs mutators, keeps what they did until it is settled, and tells how it ended.
 
-import { TidegateError } from "../error.js";
+import { closed, TidegateError } from "../error.js";
 import { uniqueName } from "../name.js";
 import type { Effect } from "../state/effect.js";
 import type { Mutation } from "../state/mutations.js";
@@ -44,8 +44,9 @@ export class MutationQueue {
   readonly #options: QueueOptions;
   /** By ticket: this process's own mutations, and those that it found when it began. */
   readonly #told = new Map<string, Told>();
-  /** The rows as they are now, with what is pending. */
+  /** What pending mutations do, and at which version of the state. */
   #rows: PendingRows | undefined;
+  #version: object | undefined;
 
   constructor(options: QueueOptions) {
     this.#options = options;
@@ -62,7 +63,7 @@ export class MutationQueue {
     if (state.mutations.length >= mutationsMax) {
       throw new TidegateError("queue_full", `${mutationsMax} mutations wait already; try again later`);
     }
-    const tx = new Transaction(this.#rows ?? this.rows());
+    const tx = new Transaction(this.rows());
     mutator(tx, args);
     const mutation: Mutation = { ticket: uniqueName(), name, args, ops: tx.ops };
     const confirmed = new Promise<void>((resolve, reject) => this.#told.set(mutation.ticket, { mutation, resolve, reject }));
@@ -79,10 +80,12 @@ export class MutationQueue {
    * known, or the rows may have its effect already.
    */
   rows(): PendingRows {
-    const { state: { mutations, subscriptions }, poster } = this.#options;
-    const rows = (this.#rows = new PendingRows(new HeldRows(subscriptions)));
-    for (const mutation of mutations.pending) {
-      const { ops } = (mutations.ahead(mutation) && this.#again(mutation, rows)) || mutation;
+    const { state, poster } = this.#options;
+    if (this.#rows && this.#version === state.version) return this.#rows;
+    this.#version = state.version;
+    const rows = (this.#rows = new PendingRows(new HeldRows(state.subscriptions)));
+    for (const mutation of state.mutations.pending) {
+      const { ops } = (state.mutations.ahead(mutation) && this.#again(mutation, rows)) || mutation;
       for (const op of ops) rows.ops.push(op);
       // The server was or will be sent what it did when it was called.
       if (!poster && !sameValue(ops, mutation.ops)) rows.doubtful.push(ops, mutation.ops);
@@ -154,9 +157,7 @@ export class MutationQueue {
   /** Ends it: whoever waits is told. */
   close(): void {
     this.#options.poster?.close();
-    for (const { reject } of this.#told.values()) {
-      reject?.(new TidegateError("closed", "the client is closed"));
-    }
+    for (const { reject } of this.#told.values()) reject?.(closed("client"));
     this.#told.clear();
   }
 }

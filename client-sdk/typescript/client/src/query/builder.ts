@@ -112,21 +112,21 @@ export class QueryBuilder<C extends Columns, Row> implements Query<Row> {
   related<As extends string, D extends Columns, Other>(
     as: As, query: QueryBuilder<D, Other>, on: On<C, D>,
   ): QueryBuilder<C, Simplify<Row & { readonly [N in As]: readonly Other[] }>> {
-    return this.#related({ as, on: pairs(on), query: query.ast }, query.tables);
+    return this.#related(as, query, on);
   }
 
   /** Shows, under `as`, the first such row or null. */
   relatedOne<As extends string, D extends Columns, Other>(
     as: As, query: QueryBuilder<D, Other>, on: On<C, D>,
   ): QueryBuilder<C, Simplify<Row & { readonly [N in As]: Other | null }>> {
-    return this.#related({ as, on: pairs(on), one: true, query: query.ast }, query.tables);
+    return this.#related(as, query, on, { one: true });
   }
 
   /** Shows, under `as`, a value computed of such rows. */
   relatedValue<As extends string, D extends Columns, A extends Aggregate>(
     as: As, aggregate: A, query: QueryBuilder<D, any>, on: On<C, D>,
   ): QueryBuilder<C, Simplify<Row & { readonly [N in As]: AggregateValue<A> }>> {
-    return this.#related({ as, on: pairs(on), aggregate, query: query.ast }, query.tables);
+    return this.#related(as, query, on, { aggregate });
   }
 
   /** Shows groups of rows instead of the rows: the columns they agree on, and values computed of each. */
@@ -141,16 +141,18 @@ export class QueryBuilder<C extends Columns, Row> implements Query<Row> {
 
   /** The values of the query's parameters. */
   args(parameters: { readonly [name: string]: unknown }): QueryBuilder<C, Row> {
-    return new QueryBuilder(this.table, this.ast, this.tables, { ...this.parameters, ...parameters });
+    return this.#with({}, this.tables, { ...this.parameters, ...parameters });
   }
 
-  #related<Shown>(related: Related, tables: ReadonlyMap<string, TableSchema>): QueryBuilder<C, Shown> {
-    const ast = { ...this.ast, related: [...(this.ast.related ?? []), related] };
-    return new QueryBuilder(this.table, ast, new Map([...this.tables, ...tables]), this.parameters);
+  #related<Shown>(
+    as: string, query: QueryBuilder<any, any>, on: { readonly [own: string]: string | undefined }, how: Pick<Related, "one" | "aggregate"> = {},
+  ): QueryBuilder<C, Shown> {
+    const added: Related = { as, on: Object.entries(on) as [string, string][], ...how, query: query.ast };
+    return this.#with({ related: [...(this.ast.related ?? []), added] }, new Map([...this.tables, ...query.tables]));
   }
 
-  #with<Shown>(members: Partial<QueryAst>): QueryBuilder<C, Shown> {
-    return new QueryBuilder(this.table, { ...this.ast, ...members }, this.tables, this.parameters);
+  #with<Shown>(members: Partial<QueryAst>, tables = this.tables, parameters = this.parameters): QueryBuilder<C, Shown> {
+    return new QueryBuilder(this.table, { ...this.ast, ...members }, tables, parameters);
   }
 }
 
@@ -160,5 +162,3 @@ export function from<Name extends string, C extends Columns, Key extends keyof C
 ): QueryBuilder<C, Shows<C>> {
   return new QueryBuilder(table, { table: table.name }, new Map([[table.name, table]]));
 }
-
-const pairs = (on: { readonly [own: string]: string | undefined }): [string, string][] => Object.entries(on) as [string, string][];

@@ -55,41 +55,30 @@ export function readOp(op: Op, shape: Shape, codec: Codec): RowStep {
   return { kind, table, key, entry: { key, row, places } };
 }
 
-/** The net changes of a release's batches, each row once. */
-export class Fold {
-  readonly #net: Map<MapKey, NetChange>[];
-
-  constructor(
-    readonly sub: number,
-    shape: Shape,
-  ) {
-    this.#net = shape.layout.tables.map(() => new Map());
-  }
-
-  /**
-   * Adds a batch; `base` is what the first one follows on, undefined for a snapshot.
-   *
-   * @throws {Violation} when an operation does not fit what is held.
-   */
-  add(batch: WaitingBatch, base: ResultTree | undefined): void {
-    for (const { kind, table, key, entry } of batch.ops) {
-      const folded = this.#net[table]!.get(key);
-      const held = folded ? folded.new !== undefined : base?.released(table, key) !== undefined;
+/**
+ * The net changes of a release's batches, each row once. With `base` they follow on it; without, they are a snapshot, and
+ * `replaced` what it comes in the place of: the changes lead from that to exactly what was added.
+ *
+ * @throws {Violation} when an operation does not fit what is held.
+ */
+export function fold(
+  sub: number, shape: Shape, batches: readonly WaitingBatch[], base: ResultTree | undefined, replaced: ResultTree | undefined,
+): NetChange[] {
+  const tables = shape.layout.tables.map(() => new Map<MapKey, NetChange>());
+  for (const { ops } of batches) {
+    for (const { kind, table, key, entry } of ops) {
+      const rows = tables[table]!;
+      const folded = rows.get(key);
+      const held = (folded ? folded.new : base?.released(table, key)) !== undefined;
       if (held === (kind === "+")) {
         const what = `${kind} of a row of table ${table}, which is ${held ? "" : "not "}held`;
-        throw new Violation("view_equals_fresh_query", `subscription ${this.sub}: ${what}`);
+        throw new Violation("view_equals_fresh_query", `subscription ${sub}: ${what}`);
       }
-      this.#net[table]!.set(key, { table, key, new: entry });
+      rows.set(key, { table, key, new: entry });
     }
   }
-
-  /** The changes; with a tree, those that lead from it to exactly what was added. */
-  net(replaced?: ResultTree): NetChange[] {
-    const net = this.#net.flatMap((rows) => [...rows.values()]);
-    if (!replaced) return net;
-    this.#net.forEach((rows, table) => {
-      for (const { key } of replaced.releasedRows(table)) if (!rows.has(key)) net.push({ table, key, new: undefined });
-    });
-    return net;
-  }
+  return tables.flatMap((rows, table) => {
+    const gone = replaced ? [...replaced.releasedRows(table)].filter(({ key }) => !rows.has(key)) : [];
+    return [...rows.values(), ...gone.map(({ key }) => ({ table, key, new: undefined }))];
+  });
 }

@@ -3,7 +3,6 @@
 import type { ClientMessage, ErrorBody } from "../wire/messages.js";
 import type { Mutation } from "./mutations.js";
 import type { RootChanges } from "./tree.js";
-import type { Violation } from "./violation.js";
 
 /** One thing to do or to tell. */
 export type Effect =
@@ -25,10 +24,11 @@ export type Effect =
   | { readonly kind: "settled"; readonly ticket: string; readonly id: number; readonly writer: boolean }
   /** The server refused a message that concerns no subscription that can end by it. */
   | { readonly kind: "complaint"; readonly error: ErrorBody }
-  /** Give this connection up and make another, after a wait of at least so many milliseconds. */
-  | { readonly kind: "reconnect"; readonly error: ErrorBody; readonly afterMs: number }
-  /** The server broke the protocol: give this connection up and make another. */
-  | { readonly kind: "violation"; readonly violation: Violation };
+  /**
+   * Give this connection up and make another, after a wait of at least so many milliseconds. The error is a `Violation`
+   * when the server broke the protocol.
+   */
+  | { readonly kind: "reconnect"; readonly error: ErrorBody; readonly afterMs: number };
 
 /** A step of the visible state. */
 export interface Release {

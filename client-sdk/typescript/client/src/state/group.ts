@@ -20,6 +20,8 @@ export interface Step {
   readonly new: Entry | undefined;
   /** What is shown for `new`. */
   readonly shown: Shown | undefined;
+  /** What was shown for `old`; set when the step is taken in. */
+  was?: Shown | undefined;
 }
 
 /** More steps than this are merged in one pass rather than searched for one by one. */
@@ -32,11 +34,6 @@ export class Group {
   #given = false;
   /** Keys of the parent place's rows that this group stands under. */
   readonly parents = new Set<MapKey>();
-
-  /** How many rows. */
-  get length(): number {
-    return this.#entries.length;
-  }
 
   /** The list as it is now, for readers. */
   get list(): readonly Shown[] {
@@ -54,11 +51,6 @@ export class Group {
     return this.#entries;
   }
 
-  /** What is shown for a row that stands here. */
-  shownOf(row: Row, compare: (a: Row, b: Row) => number): Shown | undefined {
-    return this.#shown[this.#position(row, compare)];
-  }
-
   /** Takes the steps of a release in; each row has one. */
   apply(steps: readonly Step[], compare: (a: Row, b: Row) => number): void {
     if (this.#given) {
@@ -67,11 +59,13 @@ export class Group {
     }
     if (steps.length > SINGLE_STEPS_MAX) return this.#merge(steps, compare);
     for (const step of steps) {
-      const from = step.old ? this.#position(step.old.row, compare) : this.#entries.length;
-      if (step.new) {
-        const to = this.#position(step.new.row, compare);
+      const { old, new: entry, shown } = step;
+      const from = old ? this.#position(old.row, compare) : this.#entries.length;
+      step.was = this.#shown[from];
+      if (entry) {
+        const to = old && compare(old.row, entry.row) === 0 ? from : this.#position(entry.row, compare);
         // Only what lies between the two moves.
-        this.#shift(from, step.old && to > from ? to - 1 : to, step.new, step.shown!);
+        this.#shift(from, old && to > from ? to - 1 : to, entry, shown!);
       } else {
         this.#entries.splice(from, 1);
         this.#shown.splice(from, 1);
@@ -91,29 +85,25 @@ export class Group {
   }
 
   #merge(steps: readonly Step[], compare: (a: Row, b: Row) => number): void {
-    const gone = new Set(steps.map((step) => step.old?.key));
-    const added = steps.filter((step) => step.new).sort((a, b) => compare(a.new!.row, b.new!.row));
-    const [entries, shown]: [Entry[], Shown[]] = [[], []];
-    let next = 0;
-    const take = (): void => {
-      entries.push(added[next]!.new!);
-      shown.push(added[next]!.shown!);
-      next += 1;
-    };
+    const gone = new Map(steps.map((step) => [step.old?.key, step]));
+    const all: { entry: Entry; shown: Shown }[] = [];
     this.#entries.forEach((entry, index) => {
-      if (gone.has(entry.key)) return;
-      while (next < added.length && compare(added[next]!.new!.row, entry.row) < 0) take();
-      entries.push(entry);
-      shown.push(this.#shown[index]!);
+      const shown = this.#shown[index]!;
+      const step = gone.get(entry.key);
+      if (step) step.was = shown;
+      else all.push({ entry, shown });
     });
-    while (next < added.length) take();
-    this.#entries = entries;
-    this.#shown = shown;
+    for (const { new: entry, shown } of steps) if (entry) all.push({ entry, shown: shown! });
+    // What is in order already is not compared anew with each other row: sorting merges runs.
+    all.sort((a, b) => compare(a.entry.row, b.entry.row));
+    this.#entries = all.map(({ entry }) => entry);
+    this.#shown = all.map(({ shown }) => shown);
   }
 
   /** Where a row stands, or would stand. */
   #position(row: Row, compare: (a: Row, b: Row) => number): number {
-    let [low, high] = [0, this.#entries.length];
+    let low = 0;
+    let high = this.#entries.length;
     while (low < high) {
       const middle = (low + high) >>> 1;
       if (compare(this.#entries[middle]!.row, row) < 0) low = middle + 1;

@@ -95,19 +95,19 @@ function placeShape(layout: Layout, place: PlaceLayout, index: number, declared:
   for (const column of table.key) {
     if (!order.some(([ordered]) => ordered === column)) order.push([column, "asc", "nulls last"]);
   }
-  const relevant = new Set([
+  const relevant = [...new Set([
     ...place.columns,
     ...place.on.map(([, column]) => column),
     ...order.map(([column]) => column),
     ...children.flatMap((child) => layout.places[child.place]!.on.map(([column]) => column)),
-  ]);
+  ])];
   return {
     layout: place,
     table,
     children,
     groupOf: place.parent === null ? () => ROOT_GROUP : groupOf(layout, index, 1),
     compare: rowComparator(table, order),
-    same: (a, b) => [...relevant].every((column) => sameValue(a[column]!, b[column]!)),
+    same: (a, b) => relevant.every((column) => sameValue(a[column]!, b[column]!)),
     show: shower(table, place, declared),
   };
 }
@@ -129,7 +129,8 @@ function rowComparator(table: TableLayout, order: readonly OrderTerm[]): (a: Row
   }));
   return (a, b) => {
     for (const { column, sign, nullSign, compare } of terms) {
-      const [x, y] = [a[column]!, b[column]!];
+      const x = a[column]!;
+      const y = b[column]!;
       if (x === y) continue;
       if (x === null || y === null) return x === null ? nullSign : -nullSign;
       const difference = compare(x, y);
@@ -184,28 +185,19 @@ export function setMember(object: Shown, name: string, value: unknown): void {
 function check({ tables, places }: Layout): void {
   for (const table of tables) {
     if (table.key.length === 0) throw malformed(`table ${table.name} has no key`);
-    within("a key", table, table.key);
+    within(table, table.key);
   }
   if (places.length === 0 || places.length > PLACES_MAX) throw malformed(`${places.length} places`);
-  places.forEach((place, index) => {
-    const name = place.as ?? "the root";
-    const table = tables[place.table];
-    if (!table) throw malformed(`${name} stands on table ${place.table}`);
-    within(name, table, [...place.columns, ...place.order.map(([column]) => column), ...place.on.map(([, column]) => column)]);
-    if (place.value && (place.parent === null || place.columns.length !== 1)) {
-      throw malformed(`${name} shows no one column`);
-    }
-    if (place.parent === null ? index !== 0 : !(place.parent >= 0 && place.parent < index)) {
-      throw malformed(`${name} is not in preorder`);
-    }
-    if (place.parent !== null) {
-      within(name, tables[places[place.parent]!.table]!, place.on.map(([column]) => column));
-      if (place.on.length === 0) throw malformed(`${name} is tied to no parent`);
-    }
+  places.forEach(({ parent, as, table: index, columns, on, order, value }, at) => {
+    const table = tables[index];
+    const isWell = parent === null ? at === 0 && !value : parent >= 0 && parent < at && on.length > 0 && (!value || columns.length === 1);
+    if (!table || !isWell) throw malformed(`place ${at} (${as ?? "the root"}) has no table, parent, tie or value`);
+    within(table, [...columns, ...order.map(([column]) => column), ...on.map(([, column]) => column)]);
+    if (parent !== null) within(tables[places[parent]!.table]!, on.map(([column]) => column));
   });
 }
 
-function within(what: string, table: TableLayout, columns: readonly number[]): void {
-  const wrong = columns.find((column) => !(column >= 0 && column < table.columns.length));
-  if (wrong !== undefined) throw malformed(`${what} names column ${wrong} of ${table.name}`);
+function within({ name, columns }: TableLayout, named: readonly number[]): void {
+  const wrong = named.find((column) => !(column >= 0 && column < columns.length));
+  if (wrong !== undefined) throw malformed(`table ${name} has no column ${wrong}`);
 }

@@ -30,12 +30,12 @@ const RETRIED = ["too_many_subscriptions", "internal"];
 export interface StateOptions {
   /** Most operations that may wait for their release. */
   readonly waitingOpsMax: number;
-  /** Lays pending mutations over the subscriptions' results; tells which changed and how. */
-  readonly overlay?: (subscriptions: readonly Subscription[], changed: ChangesOf) => void;
+  /** Lays pending mutations over the subscriptions' results, and adds which changed and how. */
+  readonly overlay?: (subscriptions: readonly Subscription[], results: Results) => void;
 }
 
-/** The changes of a subscription's root rows in the step at hand, to be added to. */
-export type ChangesOf = (sub: number) => RootChanges;
+/** The changes of root rows in the step at hand, by subscription. */
+export type Results = Map<number, RootChanges>;
 
 /** See the file's head. */
 export class State {
@@ -47,6 +47,8 @@ export class State {
   #nextSub = 1;
   /** The present connection's codec; undefined without one. */
   #codec: Codec | undefined;
+  /** The server's name of the present connection, once it is welcome. */
+  conn: string | undefined;
   /** The present connection's last progress. */
   #cvMin: number | undefined;
   /** The commit version that everything shown stands at. */
@@ -57,6 +59,10 @@ export class State {
   /** Subscriptions that show a result and have to catch up before anything is released. */
   readonly #catchingUp = new Set<Subscription>();
   #heldBack = false;
+  /** Whether pending mutations may lie over some result. */
+  #overlaid = false;
+  /** Another object whenever released rows or pending mutations may have changed. */
+  version: object = {};
 
   constructor(options: StateOptions) {
     this.#options = options;
@@ -87,6 +93,7 @@ export class State {
   /** The connection is gone. What is shown stays; what waited for its release is dropped, to come again. */
   disconnect(): void {
     this.#codec = undefined;
+    this.conn = undefined;
     this.#cvMin = undefined;
     this.#heldBack = false;
     this.#catchingUp.clear();
@@ -122,22 +129,27 @@ export class State {
    * @throws {Error} when it cannot be read.
    */
   restore(subscription: Subscription, held: Held & { readonly cv: number }, stands: boolean): Effect[] {
-    const results = new Map<number, RootChanges>();
-    subscription.restore(held, stands, changesOf(results)(subscription.sub));
+    const changes: RootChanges = new Map();
+    subscription.restore(held, stands, changes);
     if (stands) this.#released = held.cv;
-    return this.#overlaid(results);
+    return this.#lay(new Map([[subscription.sub, changes]]));
   }
 
   /** Queues mutations, also such that a store or another tab had. */
   mutate(mutations: readonly Mutation[]): Effect[] {
-    const effects: Effect[] = [];
-    this.mutations.add(mutations, effects);
-    return this.overlay(effects);
+    return this.change((queue, effects) => queue.add(mutations, effects));
   }
 
-  /** Lays pending mutations over the results anew, after a call of `mutations` or for a new subscription. */
-  overlay(effects: readonly Effect[] = []): Effect[] {
-    return [...this.#overlaid(new Map()), ...effects];
+  /** Has something happen to the queue of mutations, and lays what is pending then over the results. */
+  change(step: (queue: Mutations, effects: Effect[]) => void): Effect[] {
+    const effects: Effect[] = [];
+    step(this.mutations, effects);
+    return [...this.#lay(new Map()), ...effects];
+  }
+
+  /** Lays them over the result of a new subscription, which has no rows but those of others. */
+  overlayNew(subscription: Subscription): void {
+    if (this.#overlaid) this.#options.overlay?.([subscription], new Map());
   }
 
   /** Sends the mutations that wait for the server's count, which has not come in time; the answers will tell. */
@@ -157,7 +169,7 @@ export class State {
       // Whatever else goes wrong here does because a message is not of the form that it should have.
       const violation =
         error instanceof Violation ? error : new Violation("messages_are_well_formed", (error as Error).message);
-      effects.push({ kind: "violation", violation });
+      effects.push(reconnect(violation));
     }
     return effects;
   }
@@ -167,17 +179,17 @@ export class State {
     else if (message.progress) this.#progress(message.progress.cv_min, effects);
     else if (message.subscribed) this.#subscribed(message.subscribed);
     else if (message.welcome) {
-      const { protocol } = message.welcome;
+      const { protocol, conn } = message.welcome;
       if (protocol !== PROTOCOL) throw malformed(`protocol ${protocol} instead of ${PROTOCOL}`);
+      this.conn = conn;
       effects.push({ kind: "welcomed" });
     } else if (message.faulted) this.#faulted(message.faulted, effects);
     else if (message.error) this.#error(message.error, effects);
     else if (message.push_result) {
-      const settled: Effect[] = [];
-      this.mutations.answered(message.push_result.id, message.push_result.error, settled);
-      effects.push(...this.overlay(settled));
+      const { id, error } = message.push_result;
+      effects.push(...this.change((queue, own) => queue.answered(id, error, own)));
     } else if (message.goaway) {
-      effects.push({ kind: "reconnect", error: message.goaway, afterMs: message.goaway.retry_after_ms ?? 0 });
+      effects.push(reconnect(message.goaway, message.goaway.retry_after_ms));
     }
   }
 
@@ -239,24 +251,27 @@ export class State {
       }
     }
     this.#released = cvMin;
-    const results = new Map<number, RootChanges>();
+    const results: Results = new Map();
     for (const [subscription, release] of prepared) {
-      const told = subscription.complete;
+      const { complete, tree } = subscription;
       const changes: RootChanges = new Map();
       this.#waitingOps -= subscription.apply(release, changes);
-      if (!told || changes.size > 0) results.set(subscription.sub, changes);
+      if (!complete || subscription.tree !== tree || changes.size > 0) results.set(subscription.sub, changes);
       if (!subscription.waits) this.#waiting.delete(subscription);
     }
     results.delete(OWN);
     const settled: Effect[] = [];
     const own = this.#subscriptions.get(OWN)?.tree;
     this.mutations.released(own && Number([...own.releasedRows(0)][0]?.row[COUNT] ?? 0), settled);
-    effects.push(...this.#overlaid(results, true), ...settled);
+    effects.push(...this.#lay(results, true), ...settled);
   }
 
   /** The release that `results` begins, with pending mutations laid over; empty when nothing changes. */
-  #overlaid(results: Map<number, RootChanges>, always = false): Effect[] {
-    this.#options.overlay?.(this.subscriptions, changesOf(results));
+  #lay(results: Results, always = false): Effect[] {
+    this.version = {};
+    const pending = this.mutations.length > 0;
+    if (pending || this.#overlaid) this.#options.overlay?.(this.subscriptions, results);
+    this.#overlaid = pending;
     return always || results.size > 0 ? [{ kind: "released", cv: this.#released, results }] : [];
   }
 
@@ -265,7 +280,7 @@ export class State {
     try {
       this.#release(this.#cvMin, effects);
     } catch (violation) {
-      effects.push({ kind: "violation", violation: violation as Violation });
+      effects.push(reconnect(violation as Violation));
     }
   }
 
@@ -283,11 +298,9 @@ export class State {
     if (!subscription || subscription.answered) {
       effects.push({ kind: "complaint", error });
     } else if (PASSING.includes(code)) {
-      effects.push({ kind: "reconnect", error, afterMs: 0 });
+      effects.push(reconnect(error));
     } else {
-      this.#end(subscription.sub);
-      effects.push({ kind: "ended", sub: subscription.sub, error, retry: RETRIED.includes(code) });
-      this.#releaseHeldBack(effects);
+      this.#faulted({ ...error, sub: subscription.sub, retry: RETRIED.includes(code) }, effects);
     }
   }
 
@@ -296,6 +309,7 @@ export class State {
     const subscription = this.#subscriptions.get(sub);
     if (!subscription) return false;
     this.#subscriptions.delete(sub);
+    this.version = {};
     this.#waitingOps -= subscription.retire(this.#released);
     this.#waiting.delete(subscription);
     this.#catchingUp.delete(subscription);
@@ -304,9 +318,4 @@ export class State {
 }
 
 const send = (message: ClientMessage): Effect => ({ kind: "send", message });
-
-const changesOf = (results: Map<number, RootChanges>): ChangesOf => (sub) => {
-  let changes = results.get(sub);
-  if (!changes) results.set(sub, (changes = new Map()));
-  return changes;
-};
+const reconnect = (error: ErrorBody, afterMs = 0): Effect => ({ kind: "reconnect", error, afterMs });

@@ -2,11 +2,13 @@
 
 import type { Batch, ClientMessage, Layout, QuerySource, Resume, Subscribed } from "../wire/messages.js";
 import type { Codec } from "../wire/value.js";
-import { Fold, readOp, type RowStep, type WaitingBatch } from "./batch.js";
+import { fold, readOp, type RowStep, type WaitingBatch } from "./batch.js";
 import type { LocalQuery } from "../query/ast.js";
 import { rowKey, sameValue, shapeOf, type Row, type Shape } from "./shape.js";
 import { ResultTree, type NetChange, type RootChanges } from "./tree.js";
-import { malformed, Violation } from "./violation.js";
+import { Violation, type Invariant } from "./violation.js";
+
+const ANOTHER_FP = "another fingerprint";
 
 /** An epoch of the present connection. */
 interface Live {
@@ -115,8 +117,8 @@ export class Subscription {
     const offered = this.#offered;
     this.#offered = undefined;
     if (resumed) {
-      if (!offered) throw malformed(`subscription ${this.sub}: resumed unasked`);
-      if (offered.fp !== fp || held !== shape) throw this.#anotherFp(epoch);
+      if (!offered) throw this.#broken("messages_are_well_formed", "resumed unasked");
+      if (offered.fp !== fp || held !== shape) throw this.#broken("fp_is_constant", ANOTHER_FP);
     }
     this.#live = {
       epoch, fp, shape, resumed, nextSeq: 0, lastCv: 0, completeAt: undefined, released: false, waiting: [],
@@ -132,16 +134,10 @@ export class Subscription {
   batch(batch: Batch, cvMin: number | undefined, codec: Codec): number | undefined {
     const live = this.#live;
     if (!live || live.epoch !== batch.epoch) return undefined;
-    const where = `subscription ${this.sub}, epoch ${live.epoch}`;
-    if (batch.seq !== live.nextSeq) {
-      throw new Violation("seq_is_gapless", `${where}: expected batch ${live.nextSeq}, got ${batch.seq}`);
-    }
-    if (batch.fp !== live.fp) throw this.#anotherFp(live.epoch);
-    const after = live.completeAt === undefined ? -1 : (cvMin ?? -1);
-    if (batch.cv < live.lastCv || batch.cv <= after) {
-      const above = Math.max(live.lastCv, after);
-      throw new Violation("batches_precede_progress", `${where}: a batch of cv ${batch.cv} came after ${above}`);
-    }
+    if (batch.seq !== live.nextSeq) throw this.#broken("seq_is_gapless", `expected batch ${live.nextSeq}, got ${batch.seq}`);
+    if (batch.fp !== live.fp) throw this.#broken("fp_is_constant", ANOTHER_FP);
+    const passed = Math.max(live.lastCv - 1, live.completeAt === undefined ? -1 : (cvMin ?? -1));
+    if (batch.cv <= passed) throw this.#broken("batches_precede_progress", `a batch of cv ${batch.cv} came after ${passed}`);
     const ops = batch.ops.map((op) => readOp(op, live.shape, codec));
     live.nextSeq += 1;
     live.lastCv = batch.cv;
@@ -171,12 +167,11 @@ export class Subscription {
     if (!live || !this.ready(cvMin)) return undefined;
     const due = live.waiting.filter((batch) => batch.cv <= cvMin);
     if (due.length === 0) return undefined;
-    const continues = live.released || live.resumed;
-    const fold = new Fold(this.sub, live.shape);
-    for (const batch of due) fold.add(batch, continues ? this.tree : undefined);
+    const { tree } = this;
+    const base = live.released || live.resumed ? tree : undefined;
     // A snapshot of the layout that is shown becomes a difference to it, so that what stays is the same object.
-    const replaces = !continues && this.tree?.shape === live.shape;
-    return { net: fold.net(replaces ? this.tree : undefined), batches: due.length };
+    const replaced = !base && tree?.shape === live.shape ? tree : undefined;
+    return { net: fold(this.sub, live.shape, due, base, replaced), batches: due.length };
   }
 
   /** Applies what was prepared. Returns how many operations wait less. */
@@ -186,10 +181,7 @@ export class Subscription {
     live.released = true;
     this.complete = true;
     this.stands = true;
-    if (this.tree?.shape !== live.shape) {
-      this.tree?.removals(changes);
-      this.tree = new ResultTree(live.shape);
-    }
+    if (this.tree?.shape !== live.shape) this.tree = new ResultTree(live.shape);
     this.tree.release(prepared.net, changes);
     return waited;
   }
@@ -223,8 +215,8 @@ export class Subscription {
     this.stands = stands;
   }
 
-  #anotherFp(epoch: number): Violation {
-    return new Violation("fp_is_constant", `subscription ${this.sub}, epoch ${epoch}: another fingerprint`);
+  #broken(invariant: Invariant, what: string): Violation {
+    return new Violation(invariant, `subscription ${this.sub}: ${what}`);
   }
 }
 

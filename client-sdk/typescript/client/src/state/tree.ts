@@ -58,11 +58,6 @@ export class ResultTree {
     return this.#groups[0]!.get(ROOT_GROUP)?.list ?? NOTHING;
   }
 
-  /** Whether pending mutations lie over released rows. */
-  get overlaid(): boolean {
-    return this.#base.some((base) => base.size > 0);
-  }
-
   /** A row as the server last said it. */
   released(table: number, key: MapKey): Entry | undefined {
     const base = this.#base[table]!;
@@ -115,12 +110,6 @@ export class ResultTree {
   /** Takes what lies over the released rows for released. */
   settle(): void {
     for (const base of this.#base) base.clear();
-  }
-
-  /** The removal of every row that is shown, for a result of another layout that takes this one's place. */
-  removals(changes: RootChanges): void {
-    const root = this.#groups[0]!.get(ROOT_GROUP);
-    root?.entries.forEach((entry, index) => changes.set(entry.key, { old: root.list[index], new: undefined }));
   }
 
   #apply(net: readonly NetChange[], changes: RootChanges): void {
@@ -181,16 +170,9 @@ export class ResultTree {
   #step(place: number, key: MapKey, steps: Step[], renew: Set<MapKey>[], changes: RootChanges): void {
     const { layout, compare } = this.shape.places[place]!;
     const group = this.#at(place, key);
-    if (place === 0) {
-      for (const step of steps) {
-        const { key: row } = (step.old ?? step.new)!;
-        const known = changes.get(row);
-        if (known) known.new = step.shown;
-        else changes.set(row, { old: step.old && group.shownOf(step.old.row, compare), new: step.shown });
-      }
-    }
     const first = group.first;
     group.apply(steps, compare);
+    if (place === 0) note(steps, changes);
     if (layout.parent !== null && !(layout.one && group.first === first)) {
       for (const parent of group.parents) renew[layout.parent]!.add(parent);
     }
@@ -205,7 +187,7 @@ export class ResultTree {
       const group = key === undefined ? undefined : this.#groups[child.place]!.get(key);
       const first = group?.first;
       if (child.or !== undefined) setMember(shown, child.as, first ? first[child.valueName] : child.or);
-      else setMember(shown, child.as, child.one ? (first ?? null) : group && group.length > 0 ? group.list : NOTHING);
+      else setMember(shown, child.as, child.one ? (first ?? null) : group && first ? group.list : NOTHING);
     }
     return shown;
   }
@@ -233,7 +215,17 @@ export class ResultTree {
   }
 
   #drop(place: number, key: MapKey, group: Group): void {
-    if (group.length === 0 && group.parents.size === 0 && place !== 0) this.#groups[place]!.delete(key);
+    if (!group.first && group.parents.size === 0 && place !== 0) this.#groups[place]!.delete(key);
+  }
+}
+
+/** Adds what steps did to root rows. A function of its own, so that its loop is compiled without what stands behind it. */
+function note(steps: readonly Step[], changes: RootChanges): void {
+  for (const { old, new: entry, was, shown } of steps) {
+    const { key } = (old ?? entry)!;
+    const known = changes.get(key);
+    if (known) known.new = shown;
+    else changes.set(key, { old: was, new: shown });
   }
 }
 

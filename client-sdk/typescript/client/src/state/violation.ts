@@ -13,10 +13,11 @@ export type Invariant =
 /** A breach of the protocol by the server. The connection is given up and made anew; what is shown stays. */
 export class Violation extends Error {
   constructor(
-    readonly invariant: Invariant,
+    /** The invariant. */
+    readonly code: Invariant,
     what: string,
   ) {
-    super(`${invariant}: ${what}`);
+    super(`${code}: ${what}`);
   }
 }
 

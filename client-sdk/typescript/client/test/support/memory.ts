@@ -14,7 +14,8 @@ export class Peer {
   readonly heard: ClientMessage[] = [];
   closed = false;
 
-  constructor(readonly events: TransportEvents) {}
+  /** `conn` is its name. */
+  constructor(readonly events: TransportEvents, readonly conn = "1") {}
 
   open(): this {
     this.events.opened();
@@ -27,7 +28,7 @@ export class Peer {
   }
 
   welcome(): this {
-    return this.say({ welcome: { protocol: 1, server: "test", conn: "1", cv: 1 } });
+    return this.say({ welcome: { protocol: 1, server: "test", conn: this.conn, cv: 1 } });
   }
 
   /** The messages of a kind that were heard. */
@@ -45,7 +46,7 @@ export class Stage<M extends Mutators = Record<never, never>> {
   constructor(options: Partial<ClientOptions<M>> = {}) {
     const connect: Connect = (_url, codec, events) => {
       assert.equal(codec, "json");
-      const peer = new Peer(events);
+      const peer = new Peer(events, String(this.peers.length + 1));
       this.peers.push(peer);
       return { send: (frame) => void peer.heard.push(parse(frame as string) as ClientMessage), close: () => (peer.closed = true) };
     };

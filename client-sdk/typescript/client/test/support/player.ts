@@ -55,7 +55,7 @@ export class Player {
     const ended: number[] = [];
     let cv: number | undefined;
     for (const effect of effects) {
-      if (effect.kind === "violation") throw effect.violation;
+      if (effect.kind === "reconnect") throw effect.error;
       if (effect.kind === "ended") ended.push(effect.sub);
       if (effect.kind === "released") cv = effect.cv;
     }

@@ -4,6 +4,7 @@ import { State, type StateOptions } from "../../src/state/state.js";
 import type { Effect } from "../../src/state/effect.js";
 import type { Subscription } from "../../src/state/subscription.js";
 import { changeList } from "../../src/state/tree.js";
+import { Violation } from "../../src/state/violation.js";
 import { parse, stringify } from "../../src/wire/codec.js";
 import type { ClientMessage, Layout, Op, ServerMessage } from "../../src/wire/messages.js";
 
@@ -104,8 +105,8 @@ export function changes(effects: readonly Effect[], sub?: number): unknown {
 
 /** The invariant of the one violation; undefined without one. */
 export function violation(effects: readonly Effect[]): string | undefined {
-  const found = effects.find((effect) => effect.kind === "violation");
-  return found?.kind === "violation" ? found.violation.invariant : undefined;
+  const errors = effects.flatMap((effect) => (effect.kind === "reconnect" ? [effect.error] : []));
+  return errors.find((error) => error instanceof Violation)?.code;
 }
 
 /** A shown value in the protocol's JSON form, for comparison. */

@@ -1,5 +1,6 @@
 // Who is connected, and how far each is behind.
 
+import { useConnectionStatus, useTidegate } from "@tidegate/react";
 import type { ReactNode } from "react";
 import type { Connections } from "../api.js";
 import { age, bytes, count, counted } from "../format.js";
@@ -16,6 +17,8 @@ export function ConnectionsPage(): ReactNode {
 }
 
 function List({ total, connections }: Connections): ReactNode {
+  const { conn: own } = useTidegate();
+  useConnectionStatus(); // another connection has another name
   if (connections.length === 0) {
     return <div className="empty"><p>Nobody is connected, not even this page yet. It connects again by itself.</p></div>;
   }
@@ -43,7 +46,7 @@ function List({ total, connections }: Connections): ReactNode {
           <tbody>
             {connections.map((one) => (
               <tr key={one.conn}>
-                <th scope="row">{one.conn}</th>
+                <th scope="row">{one.conn}{one.conn === own && <> <span className="badge">this page</span></>}</th>
                 <td>{one.client_id ?? <span className="null">unnamed</span>}</td>
                 <td className="number">{one.lag_commits > 0 ? counted(one.lag_commits, "commit") : "none"}</td>
                 <td className="number">{bytes(one.outbox_bytes)}</td>
