@@ -1,5 +1,6 @@
 //! The HTTP API, and the way in to WebSockets.
 
+pub mod allowed_hosts;
 pub mod assets;
 pub mod changes;
 pub mod commits;
@@ -20,6 +21,7 @@ pub mod source;
 pub mod sql;
 
 use crate::{socket, state::Shared};
+use allowed_hosts::AllowedHosts;
 use axum::{
     Router,
     extract::{Request, State},
@@ -35,8 +37,8 @@ use tidegate_wire::{model::Cv, protocol::ErrorCode};
 /// Carries the commit version a read stands at, or a write led to.
 const CV_HEADER: HeaderName = HeaderName::from_static("tidegate-cv");
 
-/// All routes.
-pub fn router(shared: Arc<Shared>) -> Router {
+/// All routes, for requests that address the server by a name of its own.
+pub fn router(shared: Arc<Shared>, hosts: AllowedHosts) -> Router {
     let within_a_time_limit = Router::new()
         .route("/healthz", get(operations::healthz))
         .route("/readyz", get(operations::readyz))
@@ -63,6 +65,7 @@ pub fn router(shared: Arc<Shared>) -> Router {
         .fallback(not_found)
         .method_not_allowed_fallback(method_not_allowed)
         .layer(from_fn_with_state(Arc::clone(&shared), common_headers))
+        .layer(from_fn_with_state(Arc::new(hosts), allowed_hosts::refuse_others))
         .with_state(shared)
 }
 
