@@ -1,4 +1,5 @@
-//! What every HTTP request is asked, whichever call it is for: by which name it addresses the server.
+//! What every HTTP request is asked, whichever call it is for: by which name it addresses the server, and what its query
+//! string holds.
 
 use serde_json::Value;
 use std::net::SocketAddr;
@@ -77,4 +78,32 @@ async fn a_request_under_a_foreign_name_is_refused_whatever_it_asks_for() {
         assert_eq!(named.0, if names.is_empty() { 403 } else { 200 });
         server.shutdown().await;
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_call_refuses_members_of_the_query_string_that_it_does_not_take() {
+    let server = server(&[]).await;
+    let description: Value =
+        serde_json::from_str(include_str!("../assets/openapi.json")).expect("the API's description");
+    let headers = format!("{CLOSE}host: {}\r\n", server.addr);
+    for (path, methods) in description["paths"].as_object().expect("paths") {
+        for (method, call) in methods.as_object().expect("methods") {
+            let at = format!("{} {}", method.to_uppercase(), path.replace("{name}", "q"));
+            let (status, code, message) = ask(server.addr, &format!("{at}?nonsense=1"), &headers).await;
+            let refused = message.contains("\"nonsense\"");
+            if ["/", "/console", "/v1/sync"].contains(&path.as_str()) {
+                assert!(!refused, "{at}");
+                continue;
+            }
+            assert_eq!((status, code.as_str(), refused), (400, "bad_message", true), "{at}: {message}");
+            let parameters = call["parameters"].as_array().cloned().unwrap_or_default();
+            for parameter in parameters.iter().filter(|parameter| parameter["in"] == "query") {
+                let name = parameter["name"].as_str().expect("a name");
+                assert!(message.contains(name), "{at} takes {name}: {message}");
+                let (.., answer) = ask(server.addr, &format!("{at}?{name}="), &headers).await;
+                assert!(!answer.contains("query string"), "{at} takes {name}: {answer}");
+            }
+        }
+    }
+    server.shutdown().await;
 }

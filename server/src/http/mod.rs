@@ -14,6 +14,7 @@ pub mod listener;
 pub mod named_query;
 pub mod operations;
 pub mod queries;
+pub mod query_string;
 pub mod refusal;
 pub mod request;
 pub mod rows;
@@ -38,7 +39,11 @@ use tidegate_wire::{model::Cv, protocol::ErrorCode};
 const CV_HEADER: HeaderName = HeaderName::from_static("tidegate-cv");
 
 /// All routes, for requests that address the server by a name of its own.
+///
+/// Every call says which members of a query string it takes. Those of pages are the pages' own, and those of `/v1/sync`
+/// are for whatever stands between client and server: a browser can tell it nothing else.
 pub fn router(shared: Arc<Shared>, hosts: AllowedHosts) -> Router {
+    let takes = |members: &'static [&'static str]| from_fn_with_state(members, query_string::read);
     let within_a_time_limit = Router::new()
         .route("/healthz", get(operations::healthz))
         .route("/readyz", get(operations::readyz))
@@ -50,16 +55,17 @@ pub fn router(shared: Arc<Shared>, hosts: AllowedHosts) -> Router {
         .route("/v1/sql", post(sql::post))
         .route("/v1/queries", get(queries::list))
         .route("/v1/queries/{name}", get(queries::read).put(queries::put).delete(queries::delete))
-        .route("/v1/queries/{name}/rows", get(rows::get))
-        .route("/v1/queries/{name}/explain", get(explain::get))
+        .layer(takes(&[]))
+        .route("/v1/queries/{name}/rows", get(rows::get).layer(takes(&["args"])))
+        .route("/v1/queries/{name}/explain", get(explain::get).layer(takes(&["args", "analyze"])))
         .route("/", get(assets::index))
         .route("/console", get(assets::console))
         .route("/{file}", get(assets::file))
         .layer(from_fn_with_state(Arc::clone(&shared), time_limit));
     let streaming = Router::new()
         .route("/v1/sync", any(socket::upgrade))
-        .route("/v1/commits", post(commits::post))
-        .route("/v1/queries/{name}/changes", get(changes::get));
+        .route("/v1/commits", post(commits::post).layer(takes(&[])))
+        .route("/v1/queries/{name}/changes", get(changes::get).layer(takes(&["args", "since"])));
     within_a_time_limit
         .merge(streaming)
         .fallback(not_found)
