@@ -342,7 +342,7 @@ settings! {
         deadline_ms: Duration = Duration::from_millis(30_000), Kind::Millis(10, HOUR_MS),
             "Longest one advance or hydration of one query may take before the query is faulted.";
         idle_ttl_ms: Duration = Duration::from_millis(30_000), Kind::Millis(0, 24 * HOUR_MS),
-            "How long a query without subscribers is kept.";
+            "How long a query without subscribers is kept; one whose first result is still being computed is given up within a second.";
     }
     /// `drain`: the thread that makes batches.
     drain: DrainSettings {
