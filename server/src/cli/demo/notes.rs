@@ -76,30 +76,14 @@ fn sweep(replica: &Replica) -> Result<u64, QueryError> {
 mod tests {
     use super::*;
     use serde_json::{Map, json};
-    use std::sync::Arc;
-    use tidegate_replica::{
-        drain::{BatchOps, ConnId, Recipient, Sink},
-        handle::ReplicaOptions,
-        query::Output,
-        worker::{BindingId, Fault, QueryId},
-    };
-    use tidegate_wire::model::{Cv, Epoch, SubId};
+    use tidegate_replica::handle::ReplicaOptions;
+    use tidegate_wire::model::Cv;
     use tokio::runtime::Runtime;
-
-    struct Nobody;
-
-    impl Sink for Nobody {
-        fn subscribed(&mut self, _: ConnId, _: SubId, _: Epoch, _: &Arc<Output>, _: bool) {}
-        fn batch(&mut self, _: &BatchOps, _: &[Recipient]) {}
-        fn progress(&mut self, _: ConnId, _: Cv) {}
-        fn faulted(&mut self, _: ConnId, _: SubId, _: &Fault) {}
-        fn owner_faulted(&mut self, _: QueryId, _: Option<BindingId>, _: &Fault) {}
-    }
 
     /// A replica with the flights 1 and 2, and no notes.
     fn replica(runtime: &Runtime) -> Replica {
         let options = ReplicaOptions { workers: 1, ..ReplicaOptions::default() };
-        let replica = Replica::start(options, Box::new(Nobody), |_, _| ()).expect("it starts");
+        let replica = Replica::start(options, Box::new(()), |_, _| ()).expect("it starts");
         runtime.block_on(replica.create_tables(vec![table()])).expect("the table is created");
         run(&replica, "create table flights (id bigint primary key); insert into flights values (1), (2)")
             .expect("flights");
