@@ -1,10 +1,13 @@
 //! What visitors write about flights: a table beside the recording's, with rules of its own, kept in bounds.
 //!
 //! Notes do not refer to flights by a foreign key, since nothing that a visitor writes may stand in the replay's way.
-//! So notes can outlive their flight, and [`tend`] takes those away.
+//! So notes can outlive their flight, and [`tend`] takes those away. It makes the table again when someone dropped it.
 
 use std::time::Duration;
-use tidegate_replica::{handle::Replica, query::QueryError};
+use tidegate_replica::{
+    handle::Replica,
+    query::{QueryError, QueryErrorKind},
+};
 use tidegate_wire::model::TableSchema;
 use tokio_util::sync::CancellationToken;
 
@@ -49,10 +52,16 @@ pub async fn tend(replica: Replica, stop: CancellationToken) {
             () = stop.cancelled() => return,
             _ = ticks.tick() => {}
         }
-        let replica = replica.clone();
-        match tokio::task::spawn_blocking(move || sweep(&replica)).await {
+        let sweeping = replica.clone();
+        match tokio::task::spawn_blocking(move || sweep(&sweeping)).await {
             Ok(Ok(0)) => {}
             Ok(Ok(swept)) => tracing::debug!(swept, "took notes away"),
+            // Either of the two tables: the flights come back with the week's next round.
+            Ok(Err(error)) if error.kind == QueryErrorKind::UnknownTable => {
+                if let Err(refusal) = replica.create_tables(vec![table()]).await {
+                    tracing::warn!("cannot make the table of notes again: {refusal}");
+                }
+            }
             Ok(Err(error)) => tracing::warn!("cannot look through the notes: {}", error.message),
             Err(_) => return,
         }
@@ -161,13 +170,17 @@ mod tests {
     }
 
     #[test]
-    fn tending_ends_when_it_is_told_to() {
+    fn tending_makes_a_dropped_table_again_and_ends_when_it_is_told_to() {
         let runtime = Runtime::new().expect("a runtime");
         let replica = replica(&runtime);
         note(&replica, 0, 7, "Ada", "on a flight that there is not").expect("taken");
         let stop = CancellationToken::new();
         let tending = runtime.spawn(tend(replica.clone(), stop.clone()));
         while !bodies(&replica).is_empty() {
+            std::thread::yield_now();
+        }
+        run(&replica, "drop table notes").expect("dropped");
+        while note(&replica, 0, 1, "Ada", "on a table that was made again").is_err() {
             std::thread::yield_now();
         }
         stop.cancel();
