@@ -259,7 +259,8 @@ mod tests {
         (select count(*) from weather), (select count(*) from flights), (select count(*) from notes)";
 
     fn run(replica: &Replica, text: &str) -> Vec<Value> {
-        let answer = replica.sql(text, &Map::new(), &Map::new(), 1).expect(text);
+        let answer = tokio::task::block_in_place(|| replica.sql(text, &Map::new(), &Map::new(), 1));
+        let answer = answer.expect(text);
         let rows = answer.results.into_iter().filter_map(|result| result.rows).flat_map(|table| table.rows);
         rows.flatten().collect()
     }
