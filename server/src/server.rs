@@ -2,7 +2,7 @@
 
 use crate::{
     config::Config,
-    http::{self, listener},
+    http::{self, allowed_hosts::AllowedHosts, listener},
     hub::{Hub, OutboxLimits},
     metrics::{self, HubMetrics},
     state::{Page, Shared},
@@ -93,10 +93,11 @@ impl Server {
         };
         let hub = Hub::new(config.limits.connections_max, outbox, HubMetrics::new());
         let options = replica_options(&config);
+        let hosts = AllowedHosts::new(&config.server.allowed_hosts, addr.ip());
         let header_timeout = config.server.header_timeout_ms;
         let shared = Shared::new(config, page, Arc::clone(&hub), prometheus);
         let stop = CancellationToken::new();
-        let router = http::router(Arc::clone(&shared));
+        let router = http::router(Arc::clone(&shared), hosts);
         let acceptor = tokio::spawn(listener::serve(
             listener,
             router,

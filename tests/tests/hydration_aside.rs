@@ -3,13 +3,18 @@
 //! One parent with more children than a worker reads between two commits; commits go on while it is hydrated, and a
 //! small query on the same worker keeps up. Seen to fail with the deltas since the snapshot left out
 //! (`Family::take_over` without its advance): the check then finds the rows that the commits changed.
+//!
+//! One that nobody waits for any more ends, and the next one begins. Seen to fail with a budget that does not ask who
+//! waits (`Budget::is_unwanted`), and with bindings kept that are not hydrated (`Binding::is_over`).
 
 use crate::support::{
     http::Http,
+    raw::Raw,
     server::{TestServer, block_on, memory},
 };
 use serde_json::json;
-use tidegate_client::{Client, Query};
+use std::time::Duration;
+use tidegate_client::{Client, Codec, Query};
 
 const CHILDREN: u64 = 30_000;
 const COMMITS: u64 = 300;
@@ -70,5 +75,42 @@ async fn catches_up() {
     assert_eq!(report.differences, [], "view_equals_fresh_query");
     assert_eq!(report.checked, 2);
     client.close().await;
+    server.stop().await;
+}
+
+#[test]
+fn a_hydration_that_nobody_waits_for_ends() {
+    block_on(ends());
+}
+
+async fn ends() {
+    let mut config = memory();
+    config.workers.count = 1;
+    config.workers.deadline_ms = Duration::from_secs(3_600);
+    config.workers.idle_ttl_ms = Duration::from_secs(3_600);
+    let server = TestServer::start(config).await;
+    let mut http = Http::connect(server.addr()).await;
+    let tables =
+        json!({"tables":[{"name":"t","columns":[{"name":"id","type":"int8"}],"primary_key":["id"]}]});
+    let ops: Vec<_> = (0..CHILDREN).map(|id| json!({"insert":"t","row":{"id":id}})).collect();
+    http.commit(&[tables, json!({"ops":ops})]).await;
+
+    // Days of work, each; the side thread does one at a time.
+    let endless = |most: u64| {
+        format!("select count(*) as n from t a, t b, t c where a.id + b.id + c.id < 0 and a.id < {most}")
+    };
+    let mut leaves = Raw::hello(server.addr(), Codec::Json, json!({})).await;
+    let mut goes_on = Raw::hello(server.addr(), Codec::Json, json!({})).await;
+    for sub in [1, 2] {
+        leaves.send(&json!({"subscribe":{"sub":sub,"sql":endless(CHILDREN - sub)}})).await;
+    }
+    // On the same worker, so that the others have been handed to the side thread when this one's rows come.
+    leaves.subscribe(3, json!({"table":"t","limit":1})).await;
+    leaves.snapshot(3).await;
+    // Large, but soon done; it waits for the others.
+    goes_on.subscribe(1, json!({"table":"t"})).await;
+    leaves.send(&json!({"unsubscribe":{"sub":1}})).await;
+    drop(leaves);
+    assert_eq!(goes_on.snapshot(1).await.len() as u64, CHILDREN);
     server.stop().await;
 }

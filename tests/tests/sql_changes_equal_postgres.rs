@@ -17,34 +17,18 @@ use serde_json::{Map, Value as Json};
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     path::Path,
-    sync::Arc,
     time::Instant,
 };
-use tidegate_replica::{
-    drain::{BatchOps, ConnId, Recipient, Sink},
-    handle::{NamedQuery, QuerySource, Replica, ReplicaOptions},
-    query::Output,
-    worker::{BindingId, Fault, QueryId},
-};
+use tidegate_replica::handle::{NamedQuery, QuerySource, Replica, ReplicaOptions};
 use tidegate_tests::{
     changes::{Changes, ColumnView, TableView},
     postgres::Cluster,
 };
-use tidegate_wire::model::{ColumnType, Cv, Epoch, SubId};
+use tidegate_wire::model::{ColumnType, Cv};
 use tokio::runtime::Runtime;
 
 /// Texts per seed.
 const TEXTS: usize = 60;
-
-struct Nobody;
-
-impl Sink for Nobody {
-    fn subscribed(&mut self, _: ConnId, _: SubId, _: Epoch, _: &Arc<Output>, _: bool) {}
-    fn batch(&mut self, _: &BatchOps, _: &[Recipient]) {}
-    fn progress(&mut self, _: ConnId, _: Cv) {}
-    fn faulted(&mut self, _: ConnId, _: SubId, _: &Fault) {}
-    fn owner_faulted(&mut self, _: QueryId, _: Option<BindingId>, _: &Fault) {}
-}
 
 /// One statement's answer: sorted rows, and how many were written.
 #[derive(Clone, Debug, PartialEq)]
@@ -226,7 +210,7 @@ fn replay(dir: &Path, known: &HashMap<Cv, Vec<String>>, last: Cv, seed: u64) {
         let kept = if cut % 2 == 0 { 1 } else { 1_024 };
         let length = if cut < 2 { bytes.len() } else { rng.random_range(bytes.len() / 2..bytes.len()) };
         std::fs::write(&file, &bytes[..length]).expect("the segment is cut");
-        let replica = Replica::start(options(dir, kept), Box::new(Nobody), |_, _| ()).expect("it replays");
+        let replica = Replica::start(options(dir, kept), Box::new(()), |_, _| ()).expect("it replays");
         assert!(cut >= 2 || replica.cv() == last, "the whole log leads to {last}, seed {seed}");
         assert_eq!(
             Some(&contents(&replica)),
@@ -245,7 +229,7 @@ fn run(runtime: &Runtime, client: &mut postgres::Client, seed: u64, verbose: boo
         ))
         .expect("a schema");
     let dir = tempfile::tempdir().expect("a folder");
-    let replica = Replica::start(options(dir.path(), 1_024), Box::new(Nobody), |_, _| ()).expect("it starts");
+    let replica = Replica::start(options(dir.path(), 1_024), Box::new(()), |_, _| ()).expect("it starts");
     let mut known = HashMap::from([(replica.cv(), contents(&replica))]);
     let mut changes = Changes::new(seed);
     let mut followed = BTreeMap::new();

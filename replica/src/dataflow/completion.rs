@@ -14,6 +14,7 @@ use crate::{
     store::{TableId, tree::Tree},
     worker::STACK_BYTES,
 };
+use parking_lot::Mutex;
 use smallvec::SmallVec;
 use std::{sync::LazyLock, thread};
 use tidegate_wire::model::{Row, ValueRef, row::RowEncoder};
@@ -176,29 +177,30 @@ impl<'a, 's> Completion<'a, 's> {
             }
         }
         let (delta, is_first, budget) = (step.delta, step.is_first, step.after.budget);
+        let portions = tree.portions(takers.len()).zip(takers);
+        let portions: Vec<_> =
+            portions.map(|(rows, taker)| Mutex::new(Some((rows, taker, budget.portion())))).collect();
+        let work = |portion: &Mutex<Option<_>>| {
+            let (rows, mut taker, budget) = portion.lock().take().expect("a portion is worked through once");
+            let done = {
+                let step = Step::new(delta, is_first, Bag::new(), &budget);
+                let completion = Completion::new(arrangements, join, &step, None, hashed);
+                completion.table_rows(start, table, rows, &mut taker)
+            };
+            done.map_err(|error| (error, budget.take_failed())).map(|()| (taker, budget))
+        };
         let done = thread::scope(|scope| {
-            let portions = tree.portions(takers.len()).zip(takers);
             let threads: Vec<_> = portions
-                .map(|(rows, mut taker)| {
-                    let budget = budget.portion();
-                    let work = move || {
-                        let done = {
-                            let step = Step::new(delta, is_first, Bag::new(), &budget);
-                            let completion = Completion::new(arrangements, join, &step, None, hashed);
-                            completion.table_rows(start, table, rows, &mut taker)
-                        };
-                        done.map_err(|error| (error, budget.take_failed())).map(|()| (taker, budget))
-                    };
-                    thread::Builder::new()
-                        .name("portion".to_owned())
-                        .stack_size(STACK_BYTES)
-                        .spawn_scoped(scope, work)
-                        .expect("the system has a thread to spare")
+                .iter()
+                .map(|portion| {
+                    let thread = thread::Builder::new().name("portion".to_owned()).stack_size(STACK_BYTES);
+                    thread.spawn_scoped(scope, || work(portion))
                 })
                 .collect();
-            let joined = threads.into_iter().map(|thread| match thread.join() {
-                Ok(done) => done,
-                Err(panic) => std::panic::resume_unwind(panic),
+            let joined = threads.into_iter().zip(&portions).map(|(thread, portion)| match thread {
+                Ok(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+                // The system has no thread to spare, which makes it slower and is no fault.
+                Err(_) => work(portion),
             });
             joined.collect::<Vec<_>>()
         });

@@ -69,3 +69,12 @@ pub trait Sink {
     /// what several commits have for one client leaves together when the drain is behind.
     fn flush(&mut self) {}
 }
+
+/// Nobody listens: for a replica that is asked and written to, and has no clients.
+impl Sink for () {
+    fn subscribed(&mut self, _: ConnId, _: SubId, _: Epoch, _: &Arc<Output>, _: bool) {}
+    fn batch(&mut self, _: &BatchOps, _: &[Recipient]) {}
+    fn progress(&mut self, _: ConnId, _: Cv) {}
+    fn faulted(&mut self, _: ConnId, _: SubId, _: &Fault) {}
+    fn owner_faulted(&mut self, _: QueryId, _: Option<BindingId>, _: &Fault) {}
+}

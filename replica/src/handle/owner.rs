@@ -189,14 +189,14 @@ impl Inner {
         }
     }
 
-    /// Removes the bindings that nobody wanted for longer than they are kept, and the families without bindings.
+    /// Removes the bindings that nobody wants and that are not kept all the same, and the families without bindings.
     fn sweep(&self, now: Instant) {
         let mut registry = self.registry();
         let mut empty = Vec::new();
         for family in registry.families.values_mut() {
             let query = family.query;
             family.bindings.retain(|_, found| {
-                let over = found.idle.is_some_and(|idle| idle.until <= now);
+                let over = found.is_over(now);
                 if over {
                     let fault =
                         Fault { cause: FaultCause::Removed, message: "the query is no longer kept".into() };

@@ -13,7 +13,10 @@ use crate::{
 };
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
     time::Instant,
 };
 use tidegate_wire::model::{Order, SubId, Value, key::encode_cell};
@@ -53,8 +56,18 @@ pub(super) struct Binding {
     pub(super) values: Arc<[Value]>,
     pub(super) subscribers: usize,
     pub(super) pins: usize,
+    /// Whether its worker has hydrated it.
+    pub(super) hydrated: Arc<AtomicBool>,
     /// Since when nobody wants it, and for how long it is kept all the same.
     pub(super) idle: Option<Idle>,
+}
+
+impl Binding {
+    /// Whether nobody wants it, nor is it kept for whoever may come back: what is kept is a result, so that one which is
+    /// still being computed is not.
+    pub(super) fn is_over(&self, now: Instant) -> bool {
+        self.idle.is_some_and(|idle| idle.until <= now || !self.hydrated.load(Relaxed))
+    }
 }
 
 /// See [`Binding::idle`].

@@ -15,7 +15,10 @@ use crate::{
 use std::{
     borrow::Cow,
     collections::{HashMap, hash_map::Entry},
-    sync::{Arc, atomic::Ordering::Relaxed},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
     time::Instant,
 };
 use tidegate_wire::model::{Epoch, SubId};
@@ -206,13 +209,15 @@ impl Inner {
             Entry::Vacant(entry) => {
                 let binding = BindingId(self.next_binding.fetch_add(1, Relaxed));
                 let values: Arc<[_]> = query.resolved.values.clone().into();
+                let hydrated = Arc::new(AtomicBool::new(false));
                 let _ = self.drain.control(Control::Bind { query: id, binding });
                 self.workers[worker].send(WorkerInput::Bind {
                     query: id,
                     binding,
                     values: Arc::clone(&values),
+                    hydrated: Arc::clone(&hydrated),
                 });
-                entry.insert(Binding { binding, values, subscribers: 0, pins: 0, idle: None });
+                entry.insert(Binding { binding, values, subscribers: 0, pins: 0, hydrated, idle: None });
                 binding
             }
         };

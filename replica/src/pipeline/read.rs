@@ -9,7 +9,7 @@ use std::{
     borrow::Cow,
     cell::{Cell, RefCell},
     ops::{Bound, ControlFlow},
-    sync::Arc,
+    sync::{Arc, Weak},
     time::{Duration, Instant},
 };
 use tidegate_wire::model::{ColumnType, Cv, Order, Row, TableSchema, ValueRef, key::encode_cell};
@@ -23,6 +23,8 @@ pub struct Budget {
     rows_passed: Cell<u64>,
     /// The row that could not be evaluated last.
     failed: RefCell<Option<FailedRow>>,
+    /// Lives as long as someone waits for the outcome; `None` when that is not asked.
+    wanted: Option<Weak<()>>,
     temporary: Option<RefCell<Vec<TemporaryIndex>>>,
 }
 
@@ -35,7 +37,7 @@ pub(crate) type FailedRow = (String, String);
 /// Most rows that a select's operators pass on in one step: some gigabytes.
 pub(crate) const ROWS_PASSED_MAX: u64 = 10_000_000;
 
-/// How many rows are read between two looks at the clock.
+/// How many rows are read between two looks at the clock, and at whether anyone waits for the outcome.
 const ROWS_PER_CLOCK: u64 = 1_024;
 
 impl Budget {
@@ -51,6 +53,7 @@ impl Budget {
             rows_read: Cell::new(0),
             rows_passed: Cell::new(0),
             failed: RefCell::default(),
+            wanted: None,
             temporary: None,
         }
     }
@@ -59,6 +62,13 @@ impl Budget {
     #[must_use]
     pub fn with_rows(limit: Duration, rows_max: u64) -> Self {
         Self { rows_max, ..Self::new(limit) }
+    }
+
+    /// Like [`Budget::new`], ending also once nothing keeps `wanted` alive, as if the time were over: nobody is left to be
+    /// told otherwise.
+    #[must_use]
+    pub(crate) fn while_wanted(limit: Duration, wanted: Weak<()>) -> Self {
+        Self { wanted: Some(wanted), ..Self::new(limit) }
     }
 
     /// Like [`Budget::new`], for reading once: an index that a snapshot lacks is built for the occasion, by reading
@@ -81,6 +91,7 @@ impl Budget {
             rows_read: Cell::new(0),
             rows_passed: Cell::new(0),
             failed: RefCell::default(),
+            wanted: self.wanted.clone(),
             temporary: self.temporary.clone(),
         }
     }
@@ -126,10 +137,14 @@ impl Budget {
         if rows > self.rows_max {
             return Err(EvalError::RowLimit);
         }
-        if rows.is_multiple_of(ROWS_PER_CLOCK) && Instant::now() >= self.deadline {
+        if rows.is_multiple_of(ROWS_PER_CLOCK) && (Instant::now() >= self.deadline || self.is_unwanted()) {
             return Err(EvalError::Deadline);
         }
         Ok(())
+    }
+
+    fn is_unwanted(&self) -> bool {
+        self.wanted.as_ref().is_some_and(|wanted| wanted.strong_count() == 0)
     }
 }
 
@@ -320,5 +335,22 @@ impl ExistsProbe for Probe<'_, '_> {
             Some(key) => self.reader.exists_under(exists, &key),
             None => Ok(false),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_that_nobody_waits_for_ends_with_all_its_portions() {
+        let wanted = Arc::new(());
+        let budget = Budget::while_wanted(Duration::from_secs(3_600), Arc::downgrade(&wanted));
+        let portion = budget.portion();
+        let spend = |budget: &Budget| (0..ROWS_PER_CLOCK).try_for_each(|_| budget.spend());
+        assert_eq!((spend(&budget), spend(&portion)), (Ok(()), Ok(())));
+        drop(wanted);
+        let ended = Err(EvalError::Deadline);
+        assert_eq!((spend(&budget), spend(&portion)), (ended.clone(), ended));
     }
 }

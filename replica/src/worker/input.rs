@@ -6,7 +6,7 @@ use crate::{
     query::Shape,
     worker::Change,
 };
-use std::sync::Arc;
+use std::sync::{Arc, atomic::AtomicBool};
 use tidegate_wire::model::Value;
 use tokio::sync::oneshot;
 
@@ -29,8 +29,10 @@ pub enum WorkerInput {
         binding: BindingId,
         /// One value per slot.
         values: Arc<[Value]>,
+        /// Set once it is hydrated.
+        hydrated: Arc<AtomicBool>,
     },
-    /// A binding is no longer wanted.
+    /// A binding is no longer wanted; if it is still being hydrated, that ends.
     Unbind {
         /// The family.
         query: QueryId,

@@ -21,7 +21,10 @@ use hashbrown::HashMap;
 use std::{
     io,
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{Arc, Weak, atomic::Ordering::Relaxed},
+    sync::{
+        Arc, Weak,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
     thread::JoinHandle,
     time::Duration,
 };
@@ -98,11 +101,7 @@ pub fn spawn(
     std::thread::Builder::new().name(format!("hydrate-{}", id.0)).stack_size(STACK_BYTES).spawn(
         move || {
             for request in aside_receiver {
-                // Whoever asked may have gone while it waited.
-                if request.wanted.strong_count() == 0 {
-                    continue;
-                }
-                let aside = request.hydrate(deadline);
+                let Some(aside) = request.hydrate(deadline) else { continue };
                 if inputs.send(WorkerInput::Aside(Box::new(aside))).is_err() {
                     return;
                 }
@@ -161,24 +160,35 @@ struct Request {
 
 /// What a worker keeps of a hydration that is done aside.
 struct Waiting {
+    /// The family.
+    query: QueryId,
     /// What was committed meanwhile.
     deltas: Vec<Arc<Delta>>,
     /// Lives as long as the hydration is wanted.
     wanted: Arc<()>,
+    /// To be set when it is taken over.
+    hydrated: Arc<AtomicBool>,
 }
 
 impl Request {
-    fn hydrate(self, deadline: Duration) -> Aside {
-        let Self { query, binding, values, shape, at, wanted: _ } = self;
+    /// `None` when nobody waits for it any more: whoever asked may go before it begins, or in the midst.
+    fn hydrate(self, deadline: Duration) -> Option<Aside> {
+        let Self { query, binding, values, shape, at, wanted } = self;
+        let is_wanted = || wanted.strong_count() > 0;
+        if !is_wanted() {
+            return None;
+        }
+        let budget = Budget::while_wanted(deadline, wanted.clone());
         let result = catch_unwind(AssertUnwindSafe(|| {
             let mut pipeline = Pipeline::new(shape);
             let mut changes = Vec::new();
-            match pipeline.bind(binding, values, &at, &Budget::new(deadline), &mut changes) {
+            match pipeline.bind(binding, values, &at, &budget, &mut changes) {
                 Ok(()) => Ok((pipeline, changes)),
                 Err(fault) => Err(super::family::fault_of(&fault, deadline)),
             }
         }));
-        Aside { query, binding, result: result.unwrap_or_else(|panic| Err(super::family::defect(&*panic))) }
+        let result = result.unwrap_or_else(|panic| Err(super::family::defect(&*panic)));
+        is_wanted().then_some(Aside { query, binding, result })
     }
 }
 
@@ -309,7 +319,9 @@ impl Worker {
                 self.families.insert(query, Family::new(shape, gauges, &self.units));
                 self.gauges.families.store(self.families.len(), Relaxed);
             }
-            WorkerInput::Bind { query, binding, values } => self.bind(query, binding, values)?,
+            WorkerInput::Bind { query, binding, values, hydrated } => {
+                self.bind(query, binding, values, hydrated)?;
+            }
             WorkerInput::Unbind { query, binding } => {
                 if self.pending.remove(&binding).is_none()
                     && let Some(family) = self.families.get_mut(&query)
@@ -331,7 +343,13 @@ impl Worker {
         Ok(true)
     }
 
-    fn bind(&mut self, query: QueryId, binding: BindingId, values: Arc<[Value]>) -> Result<(), DrainLost> {
+    fn bind(
+        &mut self,
+        query: QueryId,
+        binding: BindingId,
+        values: Arc<[Value]>,
+        hydrated: Arc<AtomicBool>,
+    ) -> Result<(), DrainLost> {
         // The family may have faulted while the message was under way; its subscribers were told then.
         let Some(family) = self.families.get_mut(&query) else { return Ok(()) };
         // It may have been prepared before a table was altered, and have come here after that.
@@ -341,12 +359,13 @@ impl Worker {
         match family.bind(binding, Arc::clone(&values), &self.snapshot, self.deadline, INLINE_ROWS_MAX) {
             Ok(Some(Ok(changes))) => {
                 let cv = self.snapshot.cv();
+                hydrated.store(true, Relaxed);
                 self.tell(WorkerEvent::Hydrated { query, binding, cv, changes })
             }
             Ok(Some(Err(fault))) => self.tell(WorkerEvent::Faulted { query, binding: Some(binding), fault }),
             Ok(None) => {
                 let shape = Arc::clone(family.shape());
-                self.hydrate_aside(query, binding, values, shape)
+                self.hydrate_aside(query, binding, values, shape, hydrated)
             }
             Err(fault) => self.fail(query, fault),
         }
@@ -358,8 +377,9 @@ impl Worker {
         binding: BindingId,
         values: Arc<[Value]>,
         shape: Arc<crate::query::Shape>,
+        hydrated: Arc<AtomicBool>,
     ) -> Result<(), DrainLost> {
-        let waiting = Waiting { deltas: Vec::new(), wanted: Arc::default() };
+        let waiting = Waiting { query, deltas: Vec::new(), wanted: Arc::default(), hydrated };
         let (at, wanted) = (Arc::clone(&self.snapshot), Arc::downgrade(&waiting.wanted));
         let request = Request { query, binding, values, shape, at, wanted };
         self.pending.insert(binding, waiting);
@@ -377,7 +397,7 @@ impl Worker {
     /// Brings a hydration that was done aside up to the present and makes it the family's.
     fn take_over(&mut self, aside: Aside) -> Result<(), DrainLost> {
         let Aside { query, binding, result } = aside;
-        let Some(Waiting { deltas, .. }) = self.pending.remove(&binding) else { return Ok(()) };
+        let Some(Waiting { deltas, hydrated, .. }) = self.pending.remove(&binding) else { return Ok(()) };
         let Some(family) = self.families.get_mut(&query) else { return Ok(()) };
         let taken = result.and_then(|(pipeline, changes)| {
             family.take_over(binding, pipeline, changes, &deltas, self.deadline)
@@ -385,6 +405,7 @@ impl Worker {
         match taken {
             Ok(changes) => {
                 let cv = self.snapshot.cv();
+                hydrated.store(true, Relaxed);
                 self.tell(WorkerEvent::Hydrated { query, binding, cv, changes })
             }
             Err(fault) => self.tell(WorkerEvent::Faulted { query, binding: Some(binding), fault }),
@@ -410,6 +431,7 @@ impl Worker {
     }
 
     fn forget(&mut self, query: QueryId) {
+        self.pending.retain(|_, waiting| waiting.query != query);
         if let Some(family) = self.families.remove(&query) {
             for table in family.shape().tables() {
                 if let Some(queries) = self.by_table.get_mut(&table) {

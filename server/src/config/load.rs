@@ -117,6 +117,7 @@ fn apply_file(config: &mut Config, path: &Path, text: &str) -> Result<(), Config
                 toml::Value::Integer(value) => RawValue::Integer(*value),
                 toml::Value::Boolean(value) => RawValue::Flag(*value),
                 toml::Value::String(value) => RawValue::Text(value.clone()),
+                toml::Value::Array(values) => list(values),
                 other => RawValue::Other(other.type_str()),
             };
             // A number in quotes is a mistake in a file, where numbers have a type of their own.
@@ -165,6 +166,9 @@ fn assign(config: &mut Config, setting: &Setting, raw: &RawValue, place: &str) -
         Kind::Count(min, max) => format!("a whole number from {min} to {max}"),
         Kind::Flag => "true or false".to_owned(),
         Kind::Address => "HOST:PORT, such as 127.0.0.1:7300 or 0.0.0.0:7300".to_owned(),
+        Kind::Hosts => {
+            "a list of host names without scheme or port, such as [\"example.com\", \".example.org\"] (example.com,.example.org in the environment)".to_owned()
+        }
         Kind::Text => "text".to_owned(),
         Kind::Choice(words) => format!("one of {}", words.join(", ")),
     };
@@ -174,6 +178,12 @@ fn assign(config: &mut Config, setting: &Setting, raw: &RawValue, place: &str) -
         place: place.to_owned(),
         expected,
     })
+}
+
+/// An array of a file, when it holds nothing but texts.
+fn list(values: &[toml::Value]) -> RawValue {
+    let texts = values.iter().map(|value| value.as_str().map(str::to_owned));
+    texts.collect::<Option<_>>().map_or(RawValue::Other("array of other values than texts"), RawValue::List)
 }
 
 /// Relations that no single range can express.
@@ -299,6 +309,7 @@ mod tests {
                 Kind::Flag | Kind::Address | Kind::Text | Kind::Choice(_) => {
                     RawValue::Text(shown.trim_matches('"').to_owned())
                 }
+                Kind::Hosts => RawValue::Text(shown.trim_matches(['[', ']']).to_owned()),
                 _ => RawValue::Integer(shown.parse().expect("a number")),
             };
             assert!(config.assign(setting, &raw), "{} default {shown}", setting.path());
@@ -334,6 +345,29 @@ mod tests {
                     "server.addr is \"{wrong}\" in --addr; it must be HOST:PORT, such as 127.0.0.1:7300 or 0.0.0.0:7300"
                 )
             );
+        }
+    }
+
+    #[test]
+    fn hosts_are_a_list_in_a_file_and_have_commas_elsewhere() {
+        let hosts = |config: Config| config.server.allowed_hosts;
+        let config = from_file("[server]\nallowed_hosts = [\"a.example\", \".b.example\"]\n").expect("loads");
+        assert_eq!(hosts(config), ["a.example", ".b.example"]);
+        let from_env = |value: &str| load(None, env(&[("TIDEGATE_SERVER_ALLOWED_HOSTS", value)]), &[]);
+        assert_eq!(
+            hosts(from_env("a.example, [::1],10.0.0.1,*").expect("loads")),
+            ["a.example", "[::1]", "10.0.0.1", "*"]
+        );
+        assert_eq!(hosts(from_env(" ").expect("loads")), [""; 0]);
+        for wrong in ["a.example:80", "http://a.example", "a,,b", "a b", ".", "*.a.example", "[::1]:80"] {
+            let error = from_env(wrong).expect_err(wrong).to_string();
+            assert!(error.starts_with(&format!("server.allowed_hosts is \"{wrong}\" in ")), "{error}");
+            assert!(error.contains("without scheme or port"), "{error}");
+        }
+        for wrong in ["\"a.example\"", "[1]", "[\"a/b\"]", "true"] {
+            let error =
+                from_file(&format!("[server]\nallowed_hosts = {wrong}\n")).expect_err(wrong).to_string();
+            assert!(error.starts_with("server.allowed_hosts is "), "{error}");
         }
     }
 

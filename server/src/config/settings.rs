@@ -1,6 +1,7 @@
 //! Every setting in one table: its key, type, default, unit, range and meaning. The typed structs, the parser, the
 //! command line's help and `docs/operations.md` all come from it, so they cannot disagree.
 
+use super::host::HostPattern;
 use std::{fmt, time::Duration};
 use tidegate_wire::protocol::limits;
 
@@ -17,6 +18,8 @@ pub enum Kind {
     Flag,
     /// A host and a port, as in `127.0.0.1:7300`.
     Address,
+    /// Names of hosts: a list in a file, separated by commas elsewhere.
+    Hosts,
     /// Any text.
     Text,
     /// One of these words.
@@ -33,6 +36,7 @@ impl Kind {
             Self::Count(..) => "count",
             Self::Flag => "true/false",
             Self::Address => "HOST:PORT",
+            Self::Hosts => "list of names",
             Self::Text | Self::Choice(_) => "text",
         }
     }
@@ -42,7 +46,7 @@ impl Kind {
     pub fn bounds(self) -> Option<(u64, u64)> {
         match self {
             Self::Millis(min, max) | Self::Bytes(min, max) | Self::Count(min, max) => Some((min, max)),
-            Self::Flag | Self::Address | Self::Text | Self::Choice(_) => None,
+            Self::Flag | Self::Address | Self::Hosts | Self::Text | Self::Choice(_) => None,
         }
     }
 
@@ -52,6 +56,7 @@ impl Kind {
         match self {
             Self::Flag => "true, false".to_owned(),
             Self::Address | Self::Text => "any".to_owned(),
+            Self::Hosts => "names and addresses, without a port".to_owned(),
             Self::Choice(words) => words.join(", "),
             Self::Millis(min, max) | Self::Bytes(min, max) | Self::Count(min, max) => {
                 format!("{min} to {max}")
@@ -96,6 +101,8 @@ pub enum RawValue {
     Flag(bool),
     /// Text.
     Text(String),
+    /// From a file: a list of texts.
+    List(Vec<String>),
     /// From a file: something no setting takes, by its TOML type's name.
     Other(&'static str),
 }
@@ -106,6 +113,7 @@ impl fmt::Display for RawValue {
             Self::Integer(value) => write!(f, "{value}"),
             Self::Flag(value) => write!(f, "{value}"),
             Self::Text(value) => write!(f, "\"{value}\""),
+            Self::List(values) => write!(f, "{values:?}"),
             Self::Other(name) => write!(f, "a value of type {name}"),
         }
     }
@@ -124,7 +132,7 @@ impl Field for u64 {
         let number = match raw {
             RawValue::Integer(number) => Self::try_from(*number).ok()?,
             RawValue::Text(text) => text.trim().parse().ok()?,
-            RawValue::Flag(_) | RawValue::Other(_) => return None,
+            RawValue::Flag(_) | RawValue::List(_) | RawValue::Other(_) => return None,
         };
         let (min, max) = kind.bounds()?;
         (min..=max).contains(&number).then_some(number)
@@ -160,7 +168,7 @@ impl Field for bool {
         match raw {
             RawValue::Flag(flag) => Some(*flag),
             RawValue::Text(text) => text.trim().parse().ok(),
-            RawValue::Integer(_) | RawValue::Other(_) => None,
+            RawValue::Integer(_) | RawValue::List(_) | RawValue::Other(_) => None,
         }
     }
 
@@ -181,6 +189,22 @@ impl Field for String {
 
     fn show(&self) -> String {
         format!("\"{self}\"")
+    }
+}
+
+impl Field for Vec<String> {
+    fn read(raw: &RawValue, _: Kind) -> Option<Self> {
+        let names: Self = match raw {
+            RawValue::List(names) => names.clone(),
+            RawValue::Text(text) if text.trim().is_empty() => Self::new(),
+            RawValue::Text(text) => text.split(',').map(|name| name.trim().to_owned()).collect(),
+            RawValue::Integer(_) | RawValue::Flag(_) | RawValue::Other(_) => return None,
+        };
+        names.iter().all(|name| HostPattern::parse(name).is_some()).then_some(names)
+    }
+
+    fn show(&self) -> String {
+        format!("{self:?}")
     }
 }
 
@@ -270,6 +294,8 @@ settings! {
     server: ServerSettings {
         addr: String = "127.0.0.1:7300".to_owned(), Kind::Address,
             "Address and port to listen on; port 0 picks a free one.";
+        allowed_hosts: Vec<String> = Vec::new(), Kind::Hosts,
+            "Names under which requests may address the server; `.example.com` stands for `example.com` and all names below it, `*` for every name. `localhost` and loopback addresses are always allowed. Without any, a server that listens on a loopback address allows only those, any other server every name.";
         io_threads: usize = 0, Kind::Count(0, 1_024),
             "Threads that serve sockets; 0 is one less than the machine's cores, at least 1.";
         ping_interval_ms: Duration = Duration::from_millis(30_000), Kind::Millis(100, HOUR_MS),
@@ -316,7 +342,7 @@ settings! {
         deadline_ms: Duration = Duration::from_millis(30_000), Kind::Millis(10, HOUR_MS),
             "Longest one advance or hydration of one query may take before the query is faulted.";
         idle_ttl_ms: Duration = Duration::from_millis(30_000), Kind::Millis(0, 24 * HOUR_MS),
-            "How long a query without subscribers is kept.";
+            "How long a query without subscribers is kept; one whose first result is still being computed is given up within a second.";
     }
     /// `drain`: the thread that makes batches.
     drain: DrainSettings {

@@ -6,6 +6,7 @@
 use super::{
     error::ApiError,
     named_query::{QueryString, Since},
+    query_string::Members,
     request::Name,
     with_cv,
 };
@@ -15,8 +16,9 @@ use crate::{
     state::Shared,
 };
 use axum::{
+    Extension,
     body::Body,
-    extract::{RawQuery, State},
+    extract::State,
     http::{HeaderMap, HeaderValue, header},
     response::Response,
 };
@@ -34,11 +36,11 @@ use tidegate_wire::{
 pub async fn get(
     State(shared): State<Arc<Shared>>,
     Name(name): Name,
-    RawQuery(text): RawQuery,
+    Extension(members): Extension<Members>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let replica = shared.replica()?.clone();
-    let asked = QueryString::parse(text.as_deref(), &["args", "since"])?;
+    let asked = QueryString::parse(members)?;
     let query = asked.prepare(&replica, name)?;
     let since = last_event_id(&headers)?.or(asked.since);
     let resume = since.map(|Since { cv, epoch }| ResumePoint { epoch, cv, fp: query.output.fp });

@@ -1,11 +1,8 @@
 //! `GET /v1/queries/{name}/explain`: how a named query is maintained.
 
-use super::{error::ApiError, named_query::QueryString, request::Name};
+use super::{error::ApiError, named_query::QueryString, query_string::Members, request::Name};
 use crate::state::Shared;
-use axum::{
-    Json,
-    extract::{RawQuery, State},
-};
+use axum::{Extension, Json, extract::State};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use tidegate_wire::protocol::ErrorCode;
@@ -14,12 +11,12 @@ use tidegate_wire::protocol::ErrorCode;
 pub async fn get(
     State(shared): State<Arc<Shared>>,
     Name(name): Name,
-    RawQuery(text): RawQuery,
+    Extension(members): Extension<Members>,
 ) -> Result<Json<Value>, ApiError> {
     let replica = shared.replica()?.clone();
-    let text = QueryString::parse(text.as_deref(), &["args", "analyze"])?;
-    let query = text.prepare(&replica, name)?;
-    let plan = tokio::task::spawn_blocking(move || replica.explain(&query, text.analyze)).await;
+    let asked = QueryString::parse(members)?;
+    let query = asked.prepare(&replica, name)?;
+    let plan = tokio::task::spawn_blocking(move || replica.explain(&query, asked.analyze)).await;
     let plan =
         plan.map_err(|_| ApiError::new(ErrorCode::Internal, "explaining failed; see the server's log"))?;
     Ok(Json(json!({ "plan": plan? })))

@@ -1,5 +1,6 @@
 //! The HTTP API, and the way in to WebSockets.
 
+pub mod allowed_hosts;
 pub mod assets;
 pub mod changes;
 pub mod commits;
@@ -13,6 +14,7 @@ pub mod listener;
 pub mod named_query;
 pub mod operations;
 pub mod queries;
+pub mod query_string;
 pub mod refusal;
 pub mod request;
 pub mod rows;
@@ -20,6 +22,7 @@ pub mod source;
 pub mod sql;
 
 use crate::{socket, state::Shared};
+use allowed_hosts::AllowedHosts;
 use axum::{
     Router,
     extract::{Request, State},
@@ -35,8 +38,12 @@ use tidegate_wire::{model::Cv, protocol::ErrorCode};
 /// Carries the commit version a read stands at, or a write led to.
 const CV_HEADER: HeaderName = HeaderName::from_static("tidegate-cv");
 
-/// All routes.
-pub fn router(shared: Arc<Shared>) -> Router {
+/// All routes, for requests that address the server by a name of its own.
+///
+/// Every call says which members of a query string it takes. Those of pages are the pages' own, and those of `/v1/sync`
+/// are for whatever stands between client and server: a browser can tell it nothing else.
+pub fn router(shared: Arc<Shared>, hosts: AllowedHosts) -> Router {
+    let takes = |members: &'static [&'static str]| from_fn_with_state(members, query_string::read);
     let within_a_time_limit = Router::new()
         .route("/healthz", get(operations::healthz))
         .route("/readyz", get(operations::readyz))
@@ -48,21 +55,23 @@ pub fn router(shared: Arc<Shared>) -> Router {
         .route("/v1/sql", post(sql::post))
         .route("/v1/queries", get(queries::list))
         .route("/v1/queries/{name}", get(queries::read).put(queries::put).delete(queries::delete))
-        .route("/v1/queries/{name}/rows", get(rows::get))
-        .route("/v1/queries/{name}/explain", get(explain::get))
+        .layer(takes(&[]))
+        .route("/v1/queries/{name}/rows", get(rows::get).layer(takes(&["args"])))
+        .route("/v1/queries/{name}/explain", get(explain::get).layer(takes(&["args", "analyze"])))
         .route("/", get(assets::index))
         .route("/console", get(assets::console))
         .route("/{file}", get(assets::file))
         .layer(from_fn_with_state(Arc::clone(&shared), time_limit));
     let streaming = Router::new()
         .route("/v1/sync", any(socket::upgrade))
-        .route("/v1/commits", post(commits::post))
-        .route("/v1/queries/{name}/changes", get(changes::get));
+        .route("/v1/commits", post(commits::post).layer(takes(&[])))
+        .route("/v1/queries/{name}/changes", get(changes::get).layer(takes(&["args", "since"])));
     within_a_time_limit
         .merge(streaming)
         .fallback(not_found)
         .method_not_allowed_fallback(method_not_allowed)
         .layer(from_fn_with_state(Arc::clone(&shared), common_headers))
+        .layer(from_fn_with_state(Arc::new(hosts), allowed_hosts::refuse_others))
         .with_state(shared)
 }
 

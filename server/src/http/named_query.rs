@@ -1,9 +1,6 @@
 //! What `rows`, `changes` and `explain` of a named query have in common: the query string, and the query made ready.
 
-use super::{
-    error::ApiError,
-    request::{arguments, parameters},
-};
+use super::{error::ApiError, query_string::Members, request::arguments};
 use crate::codes::check_args;
 use serde_json::Map;
 use std::{fmt, str::FromStr};
@@ -13,7 +10,7 @@ use tidegate_wire::{
     protocol::ErrorCode,
 };
 
-/// The members of a query string.
+/// What the members of a query string say.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct QueryString {
     /// `args`: the values of the parameters, still JSON text.
@@ -25,13 +22,13 @@ pub struct QueryString {
 }
 
 impl QueryString {
-    /// Parses a query string; `known` are the members that the call takes.
+    /// Reads what the members say; there are none but these.
     ///
     /// # Errors
-    /// `bad_message`, naming the member that is unknown, occurs twice or has the wrong form.
-    pub fn parse(text: Option<&str>, known: &[&str]) -> Result<Self, ApiError> {
+    /// `bad_message`, naming the member that has the wrong form.
+    pub fn parse(Members(members): Members) -> Result<Self, ApiError> {
         let mut out = Self::default();
-        for (name, value) in parameters(text, known)? {
+        for (name, value) in members {
             match name.as_str() {
                 "args" => out.args = Some(value),
                 "analyze" => {
@@ -101,24 +98,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn query_strings_hold_known_members_once() {
-        let parse = |text| QueryString::parse(text, &["args", "since"]);
-        assert_eq!(parse(None), Ok(QueryString::default()));
+    fn members_have_their_form() {
+        let parse = |members: &[(&str, &str)]| {
+            let owned = members.iter().map(|&(name, value)| (name.to_owned(), value.to_owned()));
+            QueryString::parse(Members(owned.collect()))
+        };
+        assert_eq!(parse(&[]), Ok(QueryString::default()));
         assert_eq!(
-            parse(Some("since=7&args=%7B%22p%22%3A1%7D")),
+            parse(&[("since", "7-2"), ("args", "{}"), ("analyze", "true")]),
             Ok(QueryString {
-                analyze: false,
-                args: Some("{\"p\":1}".to_owned()),
-                since: Some(Since { cv: Cv(7), epoch: None })
+                analyze: true,
+                args: Some("{}".to_owned()),
+                since: Some(Since { cv: Cv(7), epoch: Some(Epoch(2)) })
             })
         );
-        for (text, named) in
-            [("arg=1", "arg"), ("args=1&args=2", "args"), ("since=x", "since"), ("=", "\"\"")]
-        {
-            let error = parse(Some(text)).expect_err(text);
-            assert!(error.code == ErrorCode::BadMessage && error.message.contains(named), "{error:?}");
+        for (name, value) in [("since", "x"), ("since", "7-"), ("analyze", "yes")] {
+            let error = parse(&[(name, value)]).expect_err(value);
+            assert!(error.code == ErrorCode::BadMessage && error.message.contains(name), "{error:?}");
         }
-        let error = QueryString::parse(Some("since=7"), &["args"]).expect_err("rows take none");
-        assert!(error.message.contains("since") && error.message.contains("args"), "{error:?}");
     }
 }

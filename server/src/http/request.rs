@@ -3,8 +3,8 @@
 use super::error::ApiError;
 use axum::{
     body::Body,
-    extract::{FromRequestParts, Path, Query, rejection::PathRejection},
-    http::{HeaderMap, StatusCode, Uri, header::ACCEPT, request::Parts},
+    extract::{FromRequestParts, Path, rejection::PathRejection},
+    http::{HeaderMap, StatusCode, header::ACCEPT, request::Parts},
 };
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use serde::de::DeserializeOwned;
@@ -41,35 +41,6 @@ impl<S: Send + Sync> FromRequestParts<S> for Name {
             Err(rejection) => Err(ApiError::new(ErrorCode::BadMessage, rejection.body_text())),
         }
     }
-}
-
-/// The members of a query string, decoded, in its order.
-///
-/// # Errors
-/// `bad_message` for a member that is not `known` or occurs twice.
-pub fn parameters(text: Option<&str>, known: &[&str]) -> Result<Vec<(String, String)>, ApiError> {
-    let refuse = |message: String| Err(ApiError::new(ErrorCode::BadMessage, message));
-    let Some(text) = text.filter(|text| !text.is_empty()) else { return Ok(Vec::new()) };
-    let uri = Uri::builder().path_and_query(format!("/?{text}")).build();
-    let parsed = uri.map_err(|error| error.to_string()).and_then(|uri| {
-        Query::<Vec<(String, String)>>::try_from_uri(&uri).map_err(|rejection| rejection.body_text())
-    });
-    let members = match parsed {
-        Ok(Query(members)) => members,
-        Err(error) => return refuse(format!("the query string cannot be read: {error}")),
-    };
-    for (index, (name, _)) in members.iter().enumerate() {
-        if !known.contains(&name.as_str()) {
-            return refuse(format!(
-                "unknown member {name:?} of the query string; known are {}",
-                known.join(", ")
-            ));
-        }
-        if members[..index].iter().any(|(other, _)| other == name) {
-            return refuse(format!("the query string has {name} twice"));
-        }
-    }
-    Ok(members)
 }
 
 /// The `args` parameter: a JSON object, or nothing.

@@ -3,13 +3,14 @@
 use super::{
     error::ApiError,
     named_query::QueryString,
+    query_string::Members,
     request::{Name, RowFormat, row_format},
     with_cv,
 };
 use crate::state::Shared;
 use axum::{
-    Json,
-    extract::{RawQuery, State},
+    Extension, Json,
+    extract::State,
     http::{HeaderMap, header::CONTENT_TYPE},
     response::{IntoResponse as _, Response},
 };
@@ -22,12 +23,12 @@ use tidegate_wire::protocol::ErrorCode;
 pub async fn get(
     State(shared): State<Arc<Shared>>,
     Name(name): Name,
-    RawQuery(text): RawQuery,
+    Extension(members): Extension<Members>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let format = row_format(&headers)?;
     let replica = shared.replica()?.clone();
-    let query = QueryString::parse(text.as_deref(), &["args"])?.prepare(&replica, name)?;
+    let query = QueryString::parse(members)?.prepare(&replica, name)?;
     let answer = tokio::task::spawn_blocking(move || replica.rows(&query).map(|rows| write(format, &rows)));
     match answer.await {
         Ok(answer) => Ok(answer?),

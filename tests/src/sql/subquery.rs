@@ -95,7 +95,19 @@ impl Generator<'_> {
     }
 }
 
-/// The columns among what can be read: a subquery may not read the aggregates around it.
+/// The columns among what can be read: a subquery may not read the aggregates around it. One that `using` makes of two is
+/// named by its table, as by its name alone it would be a column of the subquery's own tables that have one.
 fn readable(leaves: &[Expr]) -> Vec<Expr> {
-    leaves.iter().filter(|leaf| matches!(leaf.node, Node::Column(_))).cloned().collect()
+    let qualified = |name: &str| {
+        leaves.iter().find(|leaf| match &leaf.node {
+            Node::Column(text) => text.rsplit_once('.').is_some_and(|(_, own)| own == name),
+            _ => false,
+        })
+    };
+    let columns = leaves.iter().filter_map(|leaf| match &leaf.node {
+        Node::Column(text) if !text.contains('.') => Some(qualified(text).unwrap_or(leaf)),
+        Node::Column(_) => Some(leaf),
+        _ => None,
+    });
+    columns.cloned().collect()
 }

@@ -1,10 +1,13 @@
 //! What visitors write about flights: a table beside the recording's, with rules of its own, kept in bounds.
 //!
 //! Notes do not refer to flights by a foreign key, since nothing that a visitor writes may stand in the replay's way.
-//! So notes can outlive their flight, and [`tend`] takes those away.
+//! So notes can outlive their flight, and [`tend`] takes those away. It makes the table again when someone dropped it.
 
 use std::time::Duration;
-use tidegate_replica::{handle::Replica, query::QueryError};
+use tidegate_replica::{
+    handle::Replica,
+    query::{QueryError, QueryErrorKind},
+};
 use tidegate_wire::model::TableSchema;
 use tokio_util::sync::CancellationToken;
 
@@ -49,10 +52,16 @@ pub async fn tend(replica: Replica, stop: CancellationToken) {
             () = stop.cancelled() => return,
             _ = ticks.tick() => {}
         }
-        let replica = replica.clone();
-        match tokio::task::spawn_blocking(move || sweep(&replica)).await {
+        let sweeping = replica.clone();
+        match tokio::task::spawn_blocking(move || sweep(&sweeping)).await {
             Ok(Ok(0)) => {}
             Ok(Ok(swept)) => tracing::debug!(swept, "took notes away"),
+            // Either of the two tables: the flights come back with the week's next round.
+            Ok(Err(error)) if error.kind == QueryErrorKind::UnknownTable => {
+                if let Err(refusal) = replica.create_tables(vec![table()]).await {
+                    tracing::warn!("cannot make the table of notes again: {refusal}");
+                }
+            }
             Ok(Err(error)) => tracing::warn!("cannot look through the notes: {}", error.message),
             Err(_) => return,
         }
@@ -76,30 +85,14 @@ fn sweep(replica: &Replica) -> Result<u64, QueryError> {
 mod tests {
     use super::*;
     use serde_json::{Map, json};
-    use std::sync::Arc;
-    use tidegate_replica::{
-        drain::{BatchOps, ConnId, Recipient, Sink},
-        handle::ReplicaOptions,
-        query::Output,
-        worker::{BindingId, Fault, QueryId},
-    };
-    use tidegate_wire::model::{Cv, Epoch, SubId};
+    use tidegate_replica::handle::ReplicaOptions;
+    use tidegate_wire::model::Cv;
     use tokio::runtime::Runtime;
-
-    struct Nobody;
-
-    impl Sink for Nobody {
-        fn subscribed(&mut self, _: ConnId, _: SubId, _: Epoch, _: &Arc<Output>, _: bool) {}
-        fn batch(&mut self, _: &BatchOps, _: &[Recipient]) {}
-        fn progress(&mut self, _: ConnId, _: Cv) {}
-        fn faulted(&mut self, _: ConnId, _: SubId, _: &Fault) {}
-        fn owner_faulted(&mut self, _: QueryId, _: Option<BindingId>, _: &Fault) {}
-    }
 
     /// A replica with the flights 1 and 2, and no notes.
     fn replica(runtime: &Runtime) -> Replica {
         let options = ReplicaOptions { workers: 1, ..ReplicaOptions::default() };
-        let replica = Replica::start(options, Box::new(Nobody), |_, _| ()).expect("it starts");
+        let replica = Replica::start(options, Box::new(()), |_, _| ()).expect("it starts");
         runtime.block_on(replica.create_tables(vec![table()])).expect("the table is created");
         run(&replica, "create table flights (id bigint primary key); insert into flights values (1), (2)")
             .expect("flights");
@@ -177,13 +170,17 @@ mod tests {
     }
 
     #[test]
-    fn tending_ends_when_it_is_told_to() {
+    fn tending_makes_a_dropped_table_again_and_ends_when_it_is_told_to() {
         let runtime = Runtime::new().expect("a runtime");
         let replica = replica(&runtime);
         note(&replica, 0, 7, "Ada", "on a flight that there is not").expect("taken");
         let stop = CancellationToken::new();
         let tending = runtime.spawn(tend(replica.clone(), stop.clone()));
         while !bodies(&replica).is_empty() {
+            std::thread::yield_now();
+        }
+        run(&replica, "drop table notes").expect("dropped");
+        while note(&replica, 0, 1, "Ada", "on a table that was made again").is_err() {
             std::thread::yield_now();
         }
         stop.cancel();

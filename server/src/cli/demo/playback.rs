@@ -1,23 +1,24 @@
 //! Commits the recording round after round, at the pace of a faster clock.
 //!
 //! The first round plays the recording from its first commit; everything up to the opening is committed at once. Every
-//! later round begins with one commit that takes the changing tables back to the opening, so that a client's lists
-//! move back in one step and are never empty, and plays what follows it.
+//! later round begins with one commit that takes the tables back to the opening, so that a client's lists move back in
+//! one step and are never empty, and plays what follows it.
 //!
 //! Where a round stands is kept in the commit log itself: each commit carries an idempotency tag whose key names the
 //! round and whose ordinal is the commit's place in it. Commit and position are durable together, so that a restart
 //! repeats nothing and leaves nothing out.
 //!
-//! A visitor may write to the demo's tables. Should that stand in a recorded commit's way, the round is given up and
-//! the next one begins.
+//! A visitor may write to the demo's tables, and drop them. Should that stand in a recorded commit's way, the round is
+//! given up and the next one begins, with tables that are gone made again.
 
 use super::{notes, recording::Recording};
 use crate::{hub::Hub, server::PrepareError};
 use std::{sync::Arc, time::Duration};
 use tidegate_replica::{
-    handle::{CommitOutcome, CommitRefusalKind, Replica},
+    handle::{CommitOutcome, CommitRefusal, CommitRefusalKind, Replica},
     store::{Commits, Draft, DraftOp, IdempotencyTag},
 };
+use tidegate_wire::model::Cv;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -52,23 +53,28 @@ pub struct Playback {
 }
 
 impl Playback {
-    /// Creates the tables, finds where the last run stopped, and in a new store loads everything up to the opening.
+    /// Creates the tables, finds where the last run stopped, and in a new store loads everything up to the opening. Where
+    /// tables were dropped since, a new round begins.
     ///
     /// # Errors
     /// When the store holds something else, or cannot be written.
     pub async fn open(replica: Replica, recording: Arc<Recording>, speed: f64) -> Result<Self, PrepareError> {
-        let refused = |refusal: tidegate_replica::handle::CommitRefusal| match refusal.kind {
+        let refused = |refusal: CommitRefusal| match refusal.kind {
             CommitRefusalKind::NotReady => OpenError::Unwritable(refusal.message),
             _ => OpenError::OtherData(refusal.message),
         };
-        let tables = recording.tables.iter().cloned().chain([notes::table()]);
-        replica.create_tables(tables.collect()).await.map_err(refused)?;
         let mut playback = Self { replica, recording, speed, round: 0, applied: 0 };
+        let before = playback.replica.cv();
+        playback.create_tables().await.map_err(refused)?;
+        let were_missing = playback.replica.cv() > before;
+        playback.replica.create_tables(vec![notes::table()]).await.map_err(refused)?;
         while playback.replica.idempotency(&key_of(playback.round + 1)).is_some() {
             playback.round += 1;
         }
         match playback.replica.idempotency(&key_of(playback.round)) {
-            Some(entry) if entry.refused.is_some() || entry.body_hash != playback.recording.hash => {
+            Some(entry)
+                if were_missing || entry.refused.is_some() || entry.body_hash != playback.recording.hash =>
+            {
                 playback.next_round();
             }
             Some(entry) => playback.applied = usize::try_from(entry.applied).unwrap_or(usize::MAX),
@@ -105,7 +111,7 @@ impl Playback {
                 end += 1;
             }
             let is_rewind = self.is_rewind(self.applied);
-            let outcome = self.commit_until(if is_rewind { self.applied + 1 } else { end }).await;
+            let outcome = if is_rewind { self.go_back().await } else { self.commit_until(end).await };
             hub.arrivals.note(outcome.cv, outcome.applied, now.into_std());
             match outcome.refused {
                 Some(refusal) if refusal.kind == CommitRefusalKind::NotReady => {
@@ -114,7 +120,7 @@ impl Playback {
                 }
                 Some(refusal) => {
                     tracing::warn!(
-                        "someone else has changed the demo's data, so the week starts again: {refusal}"
+                        "someone else has changed the demo's data, so the week starts again with what was recorded: {refusal}"
                     );
                     self.applied = self.round_len();
                 }
@@ -156,6 +162,19 @@ impl Playback {
         Clock { at, since: Instant::now(), speed: self.speed }
     }
 
+    /// Begins a round after the first, with tables that are gone made again.
+    async fn go_back(&mut self) -> CommitOutcome {
+        match self.create_tables().await {
+            Ok(_) => self.commit_until(1).await,
+            Err(refusal) => CommitOutcome { applied: 0, cv: self.replica.cv(), refused: Some(refusal) },
+        }
+    }
+
+    /// Creates those of the recording's tables that there are not.
+    async fn create_tables(&self) -> Result<Cv, CommitRefusal> {
+        self.replica.create_tables(self.recording.tables.clone()).await
+    }
+
     /// Commits the round's commits from the present one up to `end`.
     async fn commit_until(&mut self, end: usize) -> CommitOutcome {
         let idempotency = IdempotencyTag {
@@ -183,17 +202,17 @@ impl Playback {
         outcome
     }
 
-    /// One commit that empties the changing tables and fills them as at the opening. A row that is then as it was
+    /// One commit that empties the tables and fills them as at the opening. A row that is then as it was
     /// does not count as changed.
     fn rewind(&self) -> Result<Draft, tidegate_replica::store::CommitError> {
         let snapshot = self.replica.snapshot();
         let mut ops = Vec::new();
         for (id, table) in snapshot.tables() {
-            if self.recording.changing.contains(&table.schema().name) {
+            if self.recording.tables.iter().any(|recorded| recorded.name == table.schema().name) {
                 ops.extend(table.rows().iter().map(|(_, row)| DraftOp::delete(id, table.schema(), row)));
             }
         }
-        for commit in self.recording.reference..self.recording.opening {
+        for commit in 0..self.recording.opening {
             ops.extend(self.replica.draft(self.recording.line(commit))?.ops);
         }
         let at = self.recording.commits[self.recording.opening - 1].at;
@@ -228,4 +247,56 @@ impl Clock {
 
 fn key_of(round: u64) -> String {
     format!("tidegate-demo-round-{round}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Map, Value, json};
+    use tidegate_replica::handle::ReplicaOptions;
+
+    const COUNTS: &str = "select (select count(*) from airlines), (select count(*) from planes),
+        (select count(*) from weather), (select count(*) from flights), (select count(*) from notes)";
+
+    fn run(replica: &Replica, text: &str) -> Vec<Value> {
+        let answer = tokio::task::block_in_place(|| replica.sql(text, &Map::new(), &Map::new(), 1));
+        let answer = answer.expect(text);
+        let rows = answer.results.into_iter().filter_map(|result| result.rows).flat_map(|table| table.rows);
+        rows.flatten().collect()
+    }
+
+    async fn opened(replica: &Replica, recording: &Arc<Recording>) -> Playback {
+        Playback::open(replica.clone(), Arc::clone(recording), 600.0).await.expect("it opens")
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn tables_that_were_dropped_are_made_again() {
+        let options = ReplicaOptions { workers: 1, ..ReplicaOptions::default() };
+        let replica = Replica::start(options, Box::new(()), |_, _| ()).expect("it starts");
+        let recording = Arc::new(Recording::built_in());
+        let mut playback = opened(&replica, &recording).await;
+        let at_the_opening = run(&replica, COUNTS);
+        assert_eq!((playback.round, at_the_opening[0].clone()), (0, json!(16)));
+
+        // While it plays: the round is given up, and the next one has everything.
+        run(&replica, "drop table flights; drop table airlines");
+        let end = playback.round_len();
+        let refusal = playback.commit_until(end).await.refused.expect("there is no table of flights");
+        assert!(refusal.message.contains("flights"), "{refusal}");
+        playback.next_round();
+        assert_eq!(playback.go_back().await.refused, None);
+        assert_eq!(run(&replica, COUNTS), at_the_opening);
+
+        // While it does not.
+        run(&replica, "drop table notes; drop table planes");
+        let mut playback = opened(&replica, &recording).await;
+        assert_eq!((playback.round, playback.applied), (2, 0));
+        assert_eq!(playback.go_back().await.refused, None);
+        assert_eq!(run(&replica, COUNTS), at_the_opening);
+
+        // A restart without that goes on in the round.
+        let playback = opened(&replica, &recording).await;
+        assert_eq!((playback.round, playback.applied), (2, 1));
+        replica.shutdown();
+    }
 }

@@ -3,10 +3,7 @@
 use flate2::read::GzDecoder;
 use serde::Deserialize;
 use std::{io::Read as _, ops::Range};
-use tidegate_wire::model::{
-    TableSchema,
-    commit::{RowOp, TablesLine},
-};
+use tidegate_wire::model::{TableSchema, commit::TablesLine};
 use xxhash_rust::xxh3::xxh3_128;
 
 const WEEK: &[u8] = include_bytes!("../../../assets/demo/week.commits.ndjson.gz");
@@ -37,12 +34,8 @@ pub struct Recording {
     pub tables: Vec<TableSchema>,
     /// The commits that are played, in order.
     pub commits: Vec<Recorded>,
-    /// How many commits, at the front, make up the reference tables, which stay as they are.
-    pub reference: usize,
-    /// How many commits, those of the reference tables included, are loaded at once.
+    /// How many commits, at the front, are loaded at once.
     pub opening: usize,
-    /// The names of the tables that change.
-    pub changing: Vec<String>,
     /// Tells this recording from another.
     pub hash: u128,
     text: String,
@@ -64,12 +57,11 @@ impl Recording {
         #[derive(Deserialize)]
         struct Commit {
             at: i64,
-            ops: Vec<RowOp>,
         }
         let hash = xxh3_128(text.as_bytes());
         let mut lines = text.lines();
         let head: TablesLine = serde_json::from_str(lines.next().unwrap_or_default())?;
-        let (mut commits, mut written) = (Vec::new(), Vec::new());
+        let mut commits = Vec::new();
         for line in lines.filter(|line| !line.is_empty()) {
             let start = line.as_ptr() as usize - text.as_ptr() as usize;
             let commit: Commit = serde_json::from_str(line)?;
@@ -78,29 +70,16 @@ impl Recording {
                 break;
             }
             commits.push(Recorded { at: commit.at, line: start..start + line.len() });
-            written.push(commit.ops.first().map(|op| table_of(op).to_owned()).unwrap_or_default());
         }
-        let reference_tables = ["airlines", "airports", "planes"];
-        let reference = written.iter().take_while(|table| reference_tables.contains(&table.as_str())).count();
         let opens_at = commits.first().map_or(0, |first| first.at) + OPENING_MS;
         let opening = commits.partition_point(|commit| commit.at <= opens_at);
-        let changing = head.tables.iter().map(|table| table.name.clone());
-        let changing = changing.filter(|name| !reference_tables.contains(&name.as_str())).collect();
-        Ok(Self { tables: head.tables, commits, reference, opening, changing, hash, text })
+        Ok(Self { tables: head.tables, commits, opening, hash, text })
     }
 
     /// The line of a commit.
     #[must_use]
     pub fn line(&self, commit: usize) -> &[u8] {
         &self.text.as_bytes()[self.commits[commit].line.clone()]
-    }
-}
-
-fn table_of(op: &RowOp) -> &str {
-    match op {
-        RowOp::Insert(op) => &op.insert,
-        RowOp::Update(op) => &op.update,
-        RowOp::Delete(op) => &op.delete,
     }
 }
 
@@ -112,11 +91,11 @@ mod tests {
     fn the_built_in_week_is_in_order_and_opens_on_a_full_board() {
         let recording = Recording::built_in();
         assert!(recording.commits.is_sorted_by_key(|commit| commit.at));
-        assert_eq!(recording.reference, 3, "airlines, airports, planes");
-        assert_eq!(recording.changing, ["weather", "flights"]);
+        let tables: Vec<_> = recording.tables.iter().map(|table| table.name.as_str()).collect();
+        assert_eq!(tables, ["airlines", "airports", "planes", "weather", "flights"]);
         assert!((500..1_000).contains(&recording.opening), "{}", recording.opening);
         assert!(recording.commits.len() > 10_000, "{}", recording.commits.len());
-        for commit in [0, recording.reference, recording.commits.len() - 1] {
+        for commit in [0, 3, recording.commits.len() - 1] {
             assert!(recording.line(commit).starts_with(b"{\"at\":"));
         }
     }
