@@ -115,7 +115,7 @@ pub enum EvalError {
     #[error("unsupported format: {0}")]
     Format(String),
     /// Reading took longer than the deadline.
-    #[error("deadline passed")]
+    #[error("it took longer than workers.deadline_ms allows; narrow the query, or raise that")]
     Deadline,
     /// An index that the plan reads is not in the snapshot.
     #[error("the snapshot lacks an index that the query reads")]

@@ -38,17 +38,18 @@ impl Parameters<'_> {
         }
         match self.args.get(name) {
             Some(value) => Ok(value),
-            None if self.declared.is_some_and(|declared| !declared.contains_key(name)) => fail(
-                QueryErrorKind::BadArgs,
-                path,
-                format_args!(
-                    "parameter {name} is not declared; \"args\":{{\"{name}\":\"int8\"}} declares its type"
-                ),
-            ),
-            None => {
-                fail(QueryErrorKind::BadArgs, path, format_args!("parameter {name} has no value in args"))
-            }
+            None => fail(QueryErrorKind::BadArgs, path, self.missing(name)),
         }
+    }
+
+    /// What is said of a parameter that has no value.
+    pub(crate) fn missing(&self, name: &str) -> String {
+        if self.declared.is_some_and(|declared| !declared.contains_key(name)) {
+            return format!(
+                "parameter {name} is not declared; \"args\":{{\"{name}\":\"int8\"}} declares its type"
+            );
+        }
+        format!("parameter {name} has no value in args")
     }
 }
 

@@ -128,7 +128,8 @@ impl Definer<'_> {
             }
             if dependents == Dependents::Kept {
                 let message = format!(
-                    "materialized view {} depends on it ({error}); drop the view first, or cascade the drop",
+                    "materialized view {} depends on it, whose select would be refused with \"{error}\"; drop the view \
+                     first, or cascade the drop",
                     view.name
                 );
                 return Err(QueryError::new(QueryErrorKind::Conflict, message).into());

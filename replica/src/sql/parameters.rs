@@ -126,10 +126,7 @@ impl Binder<'_> {
             Some(claim) => self.parameters.claims.get(claim).unwrap_or(&Json::Null),
             None => match self.parameters.args.get(name) {
                 Some(json) => json,
-                None => {
-                    let message = format_args!("parameter {name} has no value in args");
-                    return Err(place.error(QueryErrorKind::BadArgs, message));
-                }
+                None => return Err(place.error(QueryErrorKind::BadArgs, self.parameters.missing(name))),
             },
         };
         let parameter = Parameter { name: name.to_owned(), json: json.clone(), place };

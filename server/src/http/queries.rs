@@ -80,11 +80,15 @@ pub async fn delete(
     headers: HeaderMap,
 ) -> Result<Json<Value>, ApiError> {
     refuse_foreign_origin(&headers)?;
-    if shared.replica()?.delete_query(&name).await {
-        Ok(Json(json!({ "name": name, "deleted": true })))
-    } else {
-        Err(unknown(&name))
+    let replica = shared.replica()?;
+    if replica.delete_query(&name).await {
+        return Ok(Json(json!({ "name": name, "deleted": true })));
     }
+    if replica.snapshot().view(&name).is_some() {
+        let message = format!("{name} is a materialized view; `drop materialized view {name}` ends it");
+        return Err(ApiError::new(ErrorCode::Conflict, message));
+    }
+    Err(unknown(&name))
 }
 
 /// The error for a name that is not registered.
