@@ -375,4 +375,12 @@ test("offline and back: no row is lost, none is repeated", async () => {
   await Promise.all([equalsTheServer(ada), equalsTheServer(bob)]);
 });
 
+test("what is being written about a flight that leaves the tables can still be copied", async () => {
+  await ada.fill("#add-note [name=body]", "half a sentence");
+  await sql(`delete from flights where id = ${flight}`);
+  await until(ada, "the text is still there", () => document.querySelector(".kept blockquote")?.textContent === "half a sentence");
+  assert.equal(await ada.locator("#add-note").count(), 0);
+  await picture(ada, "note-kept");
+});
+
 test("nothing complained", () => assert.deepEqual(complaints, []));

@@ -3,6 +3,7 @@
 import { useEffect, useRef } from "react";
 import type { IsPending } from "./confirmed.js";
 import { lateBy, statusOf } from "./flight_status.js";
+import { KeptText } from "./kept_text.js";
 import { NoteList } from "./note_list.js";
 import { useLive } from "./pulse.js";
 import { flight as flightQuery } from "./queries.js";
@@ -44,6 +45,7 @@ export function FlightPanel({ id, now, closeHref, isPending }: Props) {
         states={[state]} isEmpty={!flight}
         emptyText="This flight is not in the tables any more: flights leave them a day and a half after their time, and their notes with them. Close it and open another."
       />
+      {!flight && state.status !== "connecting" && <KeptText flightId={id} />}
       {flight && said && (
         <>
           <p className="panel-status" data-kind={said.kind}><span className="chip">{said.word}</span> <span className="more">{said.more}</span></p>

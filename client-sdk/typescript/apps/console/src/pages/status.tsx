@@ -52,12 +52,12 @@ function Known({ status, readings }: Monitored): ReactNode {
           />
           <Chart
             title="Commit to socket" note="From a write's arrival until what it changed is written to a client's socket"
-            at={lines.at} show={time} none="No client was sent a change yet"
+            at={lines.at} show={time} none="No client was sent a change since this page was opened"
             lines={[{ label: "p50", line: lines.commitToSocket.p50 }, { label: "p99", line: lines.commitToSocket.p99 }]}
           />
           <Chart
             title="Query advance" note="Time to bring one query up to date with a commit"
-            at={lines.at} show={time} none="No query changed yet"
+            at={lines.at} show={time} none="No query changed since this page was opened"
             lines={[{ label: "p50", line: lines.advance.p50 }, { label: "p99", line: lines.advance.p99 }]}
           />
           <Chart
