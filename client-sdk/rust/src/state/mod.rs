@@ -11,6 +11,7 @@ mod effect;
 mod mutations;
 mod node;
 mod pool;
+mod push_limits;
 mod result_tree;
 mod sequence;
 mod shape;
@@ -43,6 +44,7 @@ use crate::{
 };
 use mutations::Mutations;
 use pool::Pool;
+use push_limits::PushLimits;
 use std::collections::{BTreeMap, BTreeSet};
 use subscription::Subscription;
 use tidegate_wire::{
@@ -212,7 +214,8 @@ impl State {
     pub(crate) fn receive(&mut self, message: ServerMessage, effects: &mut Vec<Effect>) {
         let Some(codec) = self.connection else { return };
         let outcome = match message {
-            ServerMessage::Welcome(_) => {
+            ServerMessage::Welcome(welcome) => {
+                self.mutations.limit(PushLimits::announced(codec, &welcome.limits));
                 effects.push(Effect::Welcomed);
                 Ok(())
             }

@@ -4,7 +4,7 @@
 //! the subscription 0, was seen. Every connection sends again from the first mutation in the queue; the server
 //! acknowledges without effect what it has applied already.
 
-use super::effect::Effect;
+use super::{effect::Effect, push_limits::PushLimits};
 use crate::error::{Fault, MutationError};
 use std::collections::VecDeque;
 use tidegate_wire::{
@@ -15,9 +15,6 @@ use tidegate_wire::{
         server::PushResult,
     },
 };
-
-/// Most mutations gathered in one `push` when they are sent again.
-const MUTATIONS_PER_PUSH: usize = 100;
 
 /// See the module.
 #[derive(Debug)]
@@ -33,6 +30,10 @@ pub(crate) struct Mutations {
     confirmed_cv: Cv,
     /// Whether this connection has shown the server's count, so that mutations may be sent.
     ready: bool,
+    /// That count.
+    counted: u64,
+    /// What this connection's server takes.
+    limits: PushLimits,
 }
 
 #[derive(Debug)]
@@ -59,7 +60,14 @@ impl Mutations {
             confirmed: 0,
             confirmed_cv: Cv(0),
             ready: false,
+            counted: 0,
+            limits: PushLimits::default(),
         }
+    }
+
+    /// The server told what it takes on this connection.
+    pub(crate) fn limit(&mut self, limits: PushLimits) {
+        self.limits = limits;
     }
 
     /// Queues a mutation, and sends it when the connection is ready; returns its ticket.
@@ -94,6 +102,7 @@ impl Mutations {
         }
         self.ready = true;
         let last = last.or(self.last_id).unwrap_or(0);
+        self.counted = last;
         let first = self.queue.iter().find_map(|pending| pending.id);
         if first.is_some_and(|first| last + 1 < first) {
             // The server has lost what it once confirmed (another database, or one restored): the queue starts
@@ -161,19 +170,78 @@ impl Mutations {
                 last += 1;
                 last
             });
-            mutations.push(Mutation { id, ops: pending.ops.clone() });
-            if mutations.len() == MUTATIONS_PER_PUSH {
-                effects.push(push(std::mem::take(&mut mutations)));
+            let mut mutation = Mutation { id, ops: pending.ops.clone() };
+            if let Err(fault) = self.limits.check(&mutation) {
+                // Its id is sent all the same, as the server takes no gap.
+                mutation.ops = Vec::new();
+                if id > self.counted && pending.answer.replace(Answer::Refused).is_none() {
+                    pending.ops = Vec::new();
+                    effects.push(Effect::Refused { ticket: pending.ticket, fault });
+                }
             }
+            mutations.push(mutation);
         }
         self.last_id = Some(last);
-        if !mutations.is_empty() {
-            effects.push(push(mutations));
-        }
+        self.limits.divide(mutations, &mut |mutations| effects.push(push(mutations)));
     }
 }
 
 fn push(mutations: Vec<Mutation>) -> Effect {
-    // An application gives JSON, and nothing here knows the columns' types.
-    Effect::Send(ClientMessage::Push(Push { mutations, json_cells: true }))
+    Effect::Send(push_of(mutations))
+}
+
+/// The message. An application gives JSON, and nothing here knows the columns' types.
+pub(super) fn push_of(mutations: Vec<Mutation>) -> ClientMessage {
+    ClientMessage::Push(Push { mutations, json_cells: true })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use tidegate_wire::codec::Codec;
+
+    fn insert(text: &str) -> Vec<RowOp> {
+        serde_json::from_value(json!([{"insert": "notes", "row": {"id": 1, "text": text}}]))
+            .expect("an operation")
+    }
+
+    /// The ids that were sent, each with its number of operations.
+    fn sent(effects: &[Effect]) -> Vec<(u64, usize)> {
+        let pushes = effects.iter().filter_map(|effect| match effect {
+            Effect::Send(ClientMessage::Push(push)) => Some(&push.mutations),
+            _ => None,
+        });
+        pushes.flatten().map(|mutation| (mutation.id, mutation.ops.len())).collect()
+    }
+
+    /// Fails when it is sent again and again, and when its id is left out.
+    #[test]
+    fn a_mutation_that_no_message_holds_is_refused_and_those_after_it_go_on() {
+        let (mut mutations, mut effects) = (Mutations::new(10), Vec::new());
+        let announced = json!({"message_bytes_max": 200});
+        mutations.limit(PushLimits::announced(Codec::Json, announced.as_object().expect("an object")));
+        let large = mutations.push(insert(&"a".repeat(200)), &mut effects).expect("there is room");
+        mutations.push(insert("b"), &mut effects).expect("there is room");
+        mutations.counted(Some(0), &mut effects);
+        let refused: Vec<u64> = effects
+            .iter()
+            .filter_map(|effect| match effect {
+                Effect::Refused { ticket, fault } if fault.code == ErrorCode::MessageTooLarge => {
+                    Some(*ticket)
+                }
+                _ => None,
+            })
+            .collect();
+        assert_eq!((refused, sent(&effects)), (vec![large], vec![(1, 0), (2, 1)]));
+
+        // On the next connection it is not refused once more; the server's count takes it out.
+        effects.clear();
+        mutations.disconnect();
+        mutations.counted(Some(1), &mut effects);
+        assert_eq!(sent(&effects), [(1, 0), (2, 1)]);
+        assert!(!effects.iter().any(|effect| matches!(effect, Effect::Refused { .. })));
+        mutations.released(1, Cv(7), &mut effects);
+        assert_eq!(mutations.id(large), None);
+    }
 }
