@@ -181,7 +181,10 @@ pub(crate) fn conjuncts(condition: &Condition, out: &mut Vec<Condition>) {
         Condition::Constant(Some(true)) => {}
         Condition::Or(operands) => {
             let mut alternatives = alternatives(operands);
-            let (first, others) = alternatives.split_first().expect("an OR has operands");
+            let Some((first, others)) = alternatives.split_first() else {
+                out.push(Condition::Constant(Some(false)));
+                return;
+            };
             let is_common = |operand: &&Condition| others.iter().all(|other| other.contains(operand));
             let common: Vec<Condition> = first.iter().filter(is_common).cloned().collect();
             if common.is_empty() {
@@ -217,5 +220,22 @@ pub(crate) fn all(mut conditions: Vec<Condition>) -> Condition {
         0 => Condition::Constant(Some(true)),
         1 => conditions.remove(0),
         _ => Condition::And(conditions),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_or_of_nothing_is_false() {
+        let nothing = || Condition::Or(Vec::new());
+        for condition in
+            [nothing(), Condition::And(vec![nothing()]), Condition::Or(vec![nothing(), nothing()])]
+        {
+            let mut out = Vec::new();
+            conjuncts(&condition, &mut out);
+            assert_eq!(out, [Condition::Constant(Some(false))], "{condition:?}");
+        }
     }
 }

@@ -8,6 +8,7 @@ use hashbrown::{HashMap, hash_map::EntryRef};
 use smallvec::SmallVec;
 use std::{
     cell::Cell,
+    cmp::Ordering,
     hash::{Hash, Hasher},
 };
 use tidegate_wire::model::{Order, Row, key::encode_cell};
@@ -15,7 +16,7 @@ use tidegate_wire::model::{Order, Row, key::encode_cell};
 /// Rows with how often each comes (above 0) or goes (below 0).
 pub(super) type Bag = Vec<(Row, i64)>;
 
-/// A row told apart by its bytes.
+/// A row told apart by its bytes, and ordered by them.
 #[derive(Clone, Debug)]
 pub(super) struct ByBytes(pub(super) Row);
 
@@ -26,6 +27,18 @@ impl PartialEq for ByBytes {
 }
 
 impl Eq for ByBytes {}
+
+impl PartialOrd for ByBytes {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for ByBytes {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.0.as_bytes().cmp(other.0.as_bytes())
+    }
+}
 
 impl Hash for ByBytes {
     fn hash<H: Hasher>(&self, state: &mut H) {

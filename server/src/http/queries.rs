@@ -62,7 +62,7 @@ pub async fn put(
 ) -> Result<Json<Value>, ApiError> {
     refuse_foreign_origin(&headers)?;
     let replica = shared.replica()?;
-    let definition: Definition = json_body(body, shared.config.limits.request_bytes_max).await?;
+    let definition: Definition = json_body(&headers, body, shared.config.limits.request_bytes_max).await?;
     let query = named(name, definition)?;
     let name = query.name.clone();
     let fault = replica.put_query(query).await?;

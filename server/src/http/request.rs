@@ -4,7 +4,11 @@ use super::error::ApiError;
 use axum::{
     body::Body,
     extract::{FromRequestParts, Path, rejection::PathRejection},
-    http::{HeaderMap, StatusCode, header::ACCEPT, request::Parts},
+    http::{
+        HeaderMap, StatusCode,
+        header::{ACCEPT, CONTENT_ENCODING},
+        request::Parts,
+    },
 };
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use serde::de::DeserializeOwned;
@@ -14,8 +18,16 @@ use tidegate_wire::{codec::decode_json, protocol::ErrorCode};
 /// Reads a JSON body of bounded size, whatever its content type says.
 ///
 /// # Errors
-/// `message_too_large`, or `bad_message` for what is not JSON or not a `T`.
-pub async fn json_body<T: DeserializeOwned>(body: Body, bytes_max: usize) -> Result<T, ApiError> {
+/// `message_too_large`, or `bad_message` for what is encoded, not JSON, or not a `T`.
+pub async fn json_body<T: DeserializeOwned>(
+    headers: &HeaderMap,
+    body: Body,
+    bytes_max: usize,
+) -> Result<T, ApiError> {
+    if headers.get(CONTENT_ENCODING).is_some_and(|it| !it.as_bytes().eq_ignore_ascii_case(b"identity")) {
+        let error = ApiError::new(ErrorCode::BadMessage, "the body of this call may not be encoded");
+        return Err(error.with_status(StatusCode::UNSUPPORTED_MEDIA_TYPE));
+    }
     let collected = Limited::new(body, bytes_max).collect().await.map_err(|error| {
         if error.is::<LengthLimitError>() {
             let text = format!("the body may have {bytes_max} bytes (limits.request_bytes_max)");
@@ -135,12 +147,21 @@ mod tests {
 
     #[tokio::test]
     async fn bodies_are_bounded_and_must_be_json() {
-        let read =
-            async |text: &'static str| json_body::<Json>(Body::from(text), 8).await.map_err(|e| e.code);
+        let plain = HeaderMap::new();
+        let read = async |text: &'static str| {
+            json_body::<Json>(&plain, Body::from(text), 8).await.map_err(|error| error.code)
+        };
         assert_eq!(read("{\"a\":1}").await, Ok(json!({"a": 1})));
         assert_eq!(read("{\"a\":12345}").await, Err(ErrorCode::MessageTooLarge));
         assert_eq!(read("{").await, Err(ErrorCode::BadMessage));
         let bytes = Body::from(vec![b'"', 0xff, b'"']);
-        assert_eq!(json_body::<Json>(bytes, 8).await.map_err(|e| e.code), Err(ErrorCode::BadMessage));
+        assert_eq!(
+            json_body::<Json>(&plain, bytes, 8).await.map_err(|error| error.code),
+            Err(ErrorCode::BadMessage)
+        );
+        for (encoding, is_taken) in [("gzip", false), ("br", false), ("identity", true)] {
+            let headers = HeaderMap::from_iter([(CONTENT_ENCODING, encoding.parse().expect("a value"))]);
+            assert_eq!(json_body::<Json>(&headers, Body::from("1"), 8).await.is_ok(), is_taken, "{encoding}");
+        }
     }
 }

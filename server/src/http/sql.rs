@@ -32,7 +32,7 @@ pub async fn post(
 ) -> Result<Response, ApiError> {
     refuse_foreign_origin(&headers)?;
     let replica = shared.replica()?.clone();
-    let Statements { sql, args } = json_body(body, shared.config.limits.request_bytes_max).await?;
+    let Statements { sql, args } = json_body(&headers, body, shared.config.limits.request_bytes_max).await?;
     check_args(args.keys()).map_err(|(code, text)| ApiError::new(code, text))?;
     let rows_max = shared.config.limits.sql_rows_max;
     let arrived_at = Instant::now();

@@ -52,8 +52,6 @@ pub async fn run(socket: WebSocket, registration: Registration, replica: Replica
         shared: Arc::clone(&shared),
     };
     let is_readable = driver.converse(&mut stream).await;
-    // Whatever ended the conversation, the writer ends now; only the first close counts.
-    driver.outbox.close(None, close_code::AWAY, "");
     let outbox = Arc::clone(&driver.outbox);
     drop(driver);
     // The peer gets time to read the last messages and to answer the close frame. Reading on matters: to close a
@@ -95,6 +93,14 @@ struct Driver {
     outbox: Arc<Outbox>,
     session: Session,
     shared: Arc<Shared>,
+}
+
+/// Whatever ends the conversation, a panic too, ends the writer, and the socket with it; only the first close counts.
+impl Drop for Driver {
+    fn drop(&mut self) {
+        let code = if std::thread::panicking() { close_code::INTERNAL } else { close_code::AWAY };
+        self.outbox.close(None, code, "");
+    }
 }
 
 impl Driver {

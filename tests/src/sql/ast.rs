@@ -27,6 +27,21 @@ pub enum Kind {
     Array,
 }
 
+impl Kind {
+    /// Whether values are compared with those of another kind with the same outcome in PostgreSQL: that makes a double of a
+    /// whole number beside one, which may round, where the engine compares exactly.
+    pub fn compares_with(self, other: Self) -> bool {
+        use Kind::{Big, Date, Float, Int, Num, Time};
+        self == other
+            || matches!(
+                (self, other),
+                (Int | Big | Num, Int | Big | Num)
+                    | (Int | Num | Float, Int | Num | Float)
+                    | (Date | Time, Date | Time)
+            )
+    }
+}
+
 /// How far the value is determined by what the expression means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Grade {

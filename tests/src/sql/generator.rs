@@ -359,7 +359,8 @@ impl<'t> Generator<'t> {
         let mut filter = None;
         if !outer.is_empty() && self.chance(0.75) {
             let mine = self.pick(&scope.leaves);
-            let theirs: Vec<Expr> = outer.iter().filter(|expr| expr.kind == mine.kind).cloned().collect();
+            let theirs: Vec<Expr> =
+                outer.iter().filter(|expr| expr.kind.compares_with(mine.kind)).cloned().collect();
             if !theirs.is_empty() {
                 let theirs = self.pick(&theirs);
                 let template = if self.chance(0.85) { "({} = {})" } else { "({} < {})" };

@@ -145,9 +145,12 @@ impl Generator<'_> {
     fn join_condition(&mut self, left: &Scope, right: &Scope, full: bool) -> Option<Expr> {
         let mut pairs = Vec::new();
         for a in &left.leaves {
-            for b in right.leaves.iter().filter(|b| a.kind == b.kind && a.kind != Kind::Bool) {
+            for b in right.leaves.iter().filter(|b| a.kind.compares_with(b.kind) && a.kind != Kind::Bool) {
+                if full && a.kind != b.kind {
+                    continue;
+                }
                 pairs.push((a.clone(), b.clone()));
-                if a.kind == Kind::Int {
+                if (a.kind, b.kind) == (Kind::Int, Kind::Int) {
                     // Of these the most rows match.
                     pairs.extend(vec![(a.clone(), b.clone()); 5]);
                 }
@@ -180,7 +183,7 @@ impl Generator<'_> {
                 call(Kind::Bool, "({} = {})", vec![side, b])
             }
             9 | 10 => {
-                let sides = vec![self.simple(a.kind, &left.leaves), self.simple(a.kind, &right.leaves)];
+                let sides = vec![self.simple(a.kind, &left.leaves), self.simple(b.kind, &right.leaves)];
                 call(Kind::Bool, "({} = {})", sides)
             }
             _ => equal,
