@@ -359,8 +359,10 @@ impl<'t> Generator<'t> {
         let mut filter = None;
         if !outer.is_empty() && self.chance(0.75) {
             let mine = self.pick(&scope.leaves);
-            let theirs: Vec<Expr> =
-                outer.iter().filter(|expr| expr.kind.compares_with(mine.kind)).cloned().collect();
+            // Values of different types are seldom equal.
+            let mixed = self.chance(0.1);
+            let meets = |kind: Kind| kind == mine.kind || mixed && kind.compares_with(mine.kind);
+            let theirs: Vec<Expr> = outer.iter().filter(|expr| meets(expr.kind)).cloned().collect();
             if !theirs.is_empty() {
                 let theirs = self.pick(&theirs);
                 let template = if self.chance(0.85) { "({} = {})" } else { "({} < {})" };

@@ -143,12 +143,12 @@ impl Generator<'_> {
     }
 
     fn join_condition(&mut self, left: &Scope, right: &Scope, full: bool) -> Option<Expr> {
+        // Values of different types are seldom equal.
+        let mixed = !full && self.chance(0.1);
+        let meets = |a: Kind, b: Kind| a != Kind::Bool && (a == b || mixed && a.compares_with(b));
         let mut pairs = Vec::new();
         for a in &left.leaves {
-            for b in right.leaves.iter().filter(|b| a.kind.compares_with(b.kind) && a.kind != Kind::Bool) {
-                if full && a.kind != b.kind {
-                    continue;
-                }
+            for b in right.leaves.iter().filter(|b| meets(a.kind, b.kind)) {
                 pairs.push((a.clone(), b.clone()));
                 if (a.kind, b.kind) == (Kind::Int, Kind::Int) {
                     // Of these the most rows match.
