@@ -23,7 +23,7 @@ import { State } from "./state/state.js";
 import type { Subscription } from "./state/subscription.js";
 import type { Storage, Stored, StoredQuery } from "./storage/storage.js";
 import { View } from "./view.js";
-import type { ErrorBody, ServerMessage } from "./wire/messages.js";
+import type { ServerMessage } from "./wire/messages.js";
 
 /** How long after the welcome the server's count of mutations may take, milliseconds. */
 const COUNT_MS_MAX = 5_000;
@@ -69,15 +69,13 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
     this.#queue = new MutationQueue({
       state: this.#state,
       mutators,
-      codec,
       mutationsMax: options.mutationsMax ?? 1_000,
       storage,
-      poster: post && new Poster(post, this.#answered, this.#backoff()),
-      answered: this.#answered,
+      poster: post && new Poster(post, (id, error) => this.#answered(id, error), this.#backoff()),
       send: (message) => this.#connection.send(message),
-      carryOut: this.#carryOut,
+      carryOut: (effects) => this.#carryOut(effects),
       refused: (error, { name, args }) => options.onRefused?.(error, { name, args }),
-      failed: this.#complain,
+      failed: (error) => this.#complain(error),
     });
     this.mutate = Object.fromEntries(names.map((name) => [name, (args: unknown) => this.#queue.mutate(name, args)])) as Mutate<M>;
     const opened = storage && this.#open(storage, writes);
@@ -113,7 +111,7 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
 
   /** The server's name of the present connection, which it uses of it elsewhere; undefined while there is none. */
   get conn(): string | undefined {
-    return this.#state.welcome?.conn;
+    return this.#state.conn;
   }
 
   /** How the client stands with its server. */
@@ -196,12 +194,10 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
   }
 
   /** Shows what is known here of a query. */
-  #known(live: LiveQuery, subscription: Subscription): Effect[] {
-    const { source, local } = live.query;
-    const stored = this.#stored?.queries.get(live.key);
+  #known({ query: { source, local }, key }: LiveQuery, subscription: Subscription): Effect[] {
+    const stored = this.#stored?.queries.get(key);
     if (stored) return this.#restore(subscription, stored, false);
-    // Whoever listens is told of rows only when the server says them.
-    if (local && live.listeners.size === 0) {
+    if (local) {
       subscription.tree = answer(local, source.args, this.#queue.rows().held);
       this.#state.overlayNew(subscription);
     }
@@ -237,7 +233,7 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
     this.#carryOut(this.#state.receive(message));
   }
 
-  readonly #carryOut = (effects: readonly Effect[]): void => {
+  #carryOut(effects: readonly Effect[]): void {
     const updates: [LiveQuery, Update<any>][] = [];
     const told: (() => void)[] = [];
     for (const effect of effects) {
@@ -281,8 +277,8 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
       }
     }
     for (const [{ listeners }, update] of updates) tell(listeners, update);
-    tell(told, undefined);
-  };
+    for (const settle of told) settle();
+  }
 
   #released({ results, cv }: Release, updates: [LiveQuery, Update<any>][]): void {
     for (const [sub, changes] of results) {
@@ -301,20 +297,19 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
     if (welcomeMs >= COUNT_MS_MAX) this.#carryOut(this.#state.countIsOverdue());
   }
 
-  readonly #complain = (error: Error): void => {
+  #complain(error: Error): void {
     const told = error instanceof TidegateError ? error : new TidegateError("storage", error.message);
     const { onError } = this.#options;
     if (onError) tell([onError], told);
     else console.warn(`tidegate: ${told.code}: ${told.message}`);
-  };
+  }
 
   // --- mutations and storage ----------------------------------------------------------------------------------------
 
-  readonly #answered = (id: number, error: ErrorBody | null): void => {
-    if (this.#closed) return;
+  #answered(id: number, error: { code: string; message: string } | null): void {
     this.#options.storage?.answered(id, error);
     this.#change((mutations, effects) => mutations.answered(id, error, effects));
-  };
+  }
 
   /** Has something happen to the queue of mutations. */
   #change(step: (mutations: Mutations, effects: Effect[]) => void): void {
@@ -340,7 +335,7 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
         added: (mutations) => this.#carryOut(this.#state.mutate(mutations)),
         numbered: (ids) => this.#change((mutations, effects) => mutations.numbered(ids, effects)),
         answered: (id, error) => this.#change((mutations, effects) => mutations.answered(id, error, effects)),
-        failed: this.#complain,
+        failed: (error) => this.#complain(error),
       });
       if (this.#closed) return;
       if (writes) this.#state.clientId ??= stored.clientId;

@@ -7,8 +7,9 @@ import type { LiveQuery, Listener, ViewState } from "./live.js";
 export class View<Row> {
   readonly #live: LiveQuery;
   readonly #close: () => void;
-  /** What is to be done when it is closed. */
-  readonly #ends = new Set<() => void>();
+  readonly #own = new Set<Listener<Row>>();
+  /** Looks of those who wait for the whole result. */
+  readonly #waiting = new Set<() => void>();
   #closed = false;
 
   /** Called by the client. */
@@ -40,13 +41,12 @@ export class View<Row> {
   /** Calls `listener` at each update; returns what ends that. */
   subscribe(listener: Listener<Row>): () => void {
     const own: Listener<Row> = (update) => listener(update);
-    const end = (): void => {
-      this.#ends.delete(end);
+    this.#own.add(own);
+    this.#live.listeners.add(own);
+    return () => {
+      this.#own.delete(own);
       this.#live.listeners.delete(own);
     };
-    this.#ends.add(end);
-    this.#live.listeners.add(own);
-    return end;
   }
 
   /**
@@ -61,11 +61,11 @@ export class View<Row> {
         else if (error) reject(error);
         else if (status === "complete") resolve(rows);
         else return;
-        end();
-        this.#ends.delete(look);
+        stop();
+        this.#waiting.delete(look);
       };
-      const end = this.subscribe(look);
-      this.#ends.add(look);
+      const stop = this.subscribe(look);
+      this.#waiting.add(look);
       look();
     });
   }
@@ -74,7 +74,8 @@ export class View<Row> {
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
-    for (const end of this.#ends) end();
+    for (const listener of this.#own) this.#live.listeners.delete(listener);
+    for (const look of this.#waiting) look();
     this.#close();
   }
 }
