@@ -265,7 +265,8 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
           told.push(() => this.#queue.refused(effect.ticket, effect.error));
           break;
         case "settled":
-          this.#queue.settled(effect);
+          if (effect.writer) this.#options.storage?.settle(effect.ticket, effect.id);
+          this.#keep();
           break;
         case "complaint":
           if (this.status.state !== "connected" || effect.error.code === "unauthenticated") this.#connection.lose(effect.error);
@@ -286,6 +287,11 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
       const update = live?.refresh(cv, changes);
       if (update) updates.push([live!, update]);
     }
+    this.#keep();
+  }
+
+  /** Has the storage keep what is here now. */
+  #keep(): void {
     this.#options.storage?.changed(() => ({ cv: this.cv, queries: [...this.#bySub.values()].flatMap((live) => live.kept(this.cv) ?? []) }));
   }
 

@@ -6,11 +6,17 @@ import { after, before, test } from "node:test";
 import { from, indexedDbStorage, int8, table, text, type Transaction } from "../src/index.js";
 import type { Storage } from "../src/storage/storage.js";
 import type { LockManagerLike } from "../src/storage/writer.js";
+import type { Layout } from "../src/wire/messages.js";
 import { batch, progress, Stage, subscribed } from "./support/memory.js";
+import { OWN } from "./support/script.js";
 import { connect, startServer, until, type Server } from "./support/server.js";
 
 const notes = table("notes", { id: int8(), text: text() }, { key: ["id"] });
 const QUERY = from(notes);
+const NOTES: Layout = {
+  tables: [{ name: "notes", columns: [{ name: "id", type: "int8" }, { name: "text", type: "text" }], key: [0] }],
+  places: [{ parent: null, as: null, table: 0, columns: [0, 1], on: [], order: [[0, "asc", "nulls last"]], one: false }],
+};
 const mutators = {
   add: (tx: Transaction, row: { id: number; text: string }) => tx.insert(notes, row),
 };
@@ -53,15 +59,11 @@ const OFFLINE = { connect: () => ({ send: () => {}, close: () => {} }) };
 
 test("a reload shows the last state at once and resumes from it", async () => {
   const { open } = tabs(locks);
-  const LAYOUT = {
-    tables: [{ name: "notes", columns: [{ name: "id", type: "int8" as const }, { name: "text", type: "text" as const }], key: [0] }],
-    places: [{ parent: null, as: null, table: 0, columns: [0, 1], on: [], order: [[0, "asc", "nulls last"]] as const, one: false }],
-  };
   const first = new Stage({ storage: open() });
   first.client.view(QUERY);
   await until("a connection", () => first.peers.length > 0, everyTurn);
   const peer = await first.accept();
-  peer.say(subscribed(1, 7, false, LAYOUT), batch(1, 7, 0, 5, [["+", 0, 1, [1, "kept"]]]), progress(5));
+  peer.say(subscribed(1, 7, false, NOTES), batch(1, 7, 0, 5, [["+", 0, 1, [1, "kept"]]]), progress(5));
   await stored(names, "contents", 1);
   first.client.close();
 
@@ -73,7 +75,7 @@ test("a reload shows the last state at once and resumes from it", async () => {
   assert.deepEqual([view.status, view.rows, second.client.cv], ["partial", [{ id: 1, text: "kept" }], 5]);
   const next = await second.accept();
   assert.deepEqual(next.asked("subscribe")[0].resume, { epoch: 7, cv: 5, fp: "0123456789abcdef" });
-  next.say(subscribed(1, 8, true, LAYOUT), batch(1, 8, 0, 9, [["+", 0, 1, [2, "new"]]]), progress(9));
+  next.say(subscribed(1, 8, true, NOTES), batch(1, 8, 0, 9, [["+", 0, 1, [2, "new"]]]), progress(9));
   assert.deepEqual(seen, ["partial kept", "complete kept,new"]);
   second.client.close();
 });
@@ -149,20 +151,52 @@ test("a tab that opens while mutations are under way sees all of them settled", 
 
 test("what the server says under pending rows is kept", async () => {
   const { open } = tabs(locks);
-  const LAYOUT = {
-    tables: [{ name: "notes", columns: [{ name: "id", type: "int8" as const }, { name: "text", type: "text" as const }], key: [0] }],
-    places: [{ parent: null, as: null, table: 0, columns: [0, 1], on: [], order: [[0, "asc", "nulls last"]] as const, one: false }],
-  };
-  const contents = () => recordsOf(`tidegate:storage-${names}`, "contents") as Promise<{ rows: unknown[] }[]>;
+  const contents = async () => (await recordsOf(`tidegate:storage-${names}`, "contents"))[0] as { rows: unknown[] }[];
   const stage = new Stage<typeof mutators>({ storage: open(), mutators });
   stage.client.view(QUERY);
   await until("a connection", () => stage.peers.length > 0, everyTurn);
   const peer = await stage.accept();
-  peer.say(subscribed(1, 7, false, LAYOUT), batch(1, 7, 0, 5, [["+", 0, 1, [1, "before"]]]), progress(5));
+  peer.say(subscribed(1, 7, false, NOTES), batch(1, 7, 0, 5, [["+", 0, 1, [1, "before"]]]), progress(5));
   stage.client.mutate.add({ id: 2, text: "made here" });
   for (const from = Date.now(); (await contents())[0]?.rows.length !== 1; ) assert.ok(Date.now() - from < 10_000);
   peer.say(batch(1, 7, 1, 6, [["+", 0, 1, [2, "made here"]]]), progress(6));
   for (const from = Date.now(); (await contents())[0]?.rows.length !== 2; ) assert.ok(Date.now() - from < 10_000);
+  stage.client.close();
+});
+
+test("a mutation is forgotten only when the rows that have it are kept", async () => {
+  const { open } = tabs(locks);
+  const stage = new Stage<typeof mutators>({ storage: open(), mutators });
+  stage.client.view(QUERY);
+  await until("a connection", () => stage.peers.length > 0, everyTurn);
+  const peer = await stage.accept();
+  peer.say(subscribed(0, 7, false, OWN), batch(0, 7, 0, 5, [["+", 0, 1, ["c", 0]]]), subscribed(1, 7, false, NOTES), batch(1, 7, 0, 5, [["+", 0, 1, [1, "before"]]]), progress(5));
+  await stored(names, "contents", 1);
+  const { confirmed } = stage.client.mutate.add({ id: 2, text: "made here" });
+  await until("the push", () => peer.asked("push").length > 0, everyTurn);
+  peer.say({ push_result: { id: 1, error: null } }, batch(0, 7, 1, 6, [["~", 0, 1, ["c", 1]]]), batch(1, 7, 1, 6, [["+", 0, 1, [2, "made here"]]]), progress(6));
+  await confirmed;
+  assert.equal(stage.client.pendingMutations, 0);
+  for (const from = Date.now(); ; ) {
+    const [kept, contents] = await recordsOf(`tidegate:storage-${names}`, "mutations", "contents");
+    const { rows } = contents![0] as { rows: unknown[] };
+    if (kept!.length === 0) {
+      assert.equal(rows.length, 2);
+      break;
+    }
+    assert.ok(Date.now() - from < 10_000);
+  }
+  // An answer may come after the rows, when no result changes any more.
+  stage.client.mutate.add({ id: 3, text: "answered late" });
+  await until("the push", () => peer.asked("push").length > 1, everyTurn);
+  peer.say(batch(0, 7, 2, 7, [["~", 0, 1, ["c", 2]]]), batch(1, 7, 2, 7, [["+", 0, 1, [3, "answered late"]]]), progress(7));
+  for (const from = Date.now(); ; ) {
+    const [contents] = await recordsOf(`tidegate:storage-${names}`, "contents");
+    if ((contents![0] as { rows: unknown[] }).rows.length === 3) break;
+    assert.ok(Date.now() - from < 10_000);
+  }
+  peer.say({ push_result: { id: 2, error: null } });
+  await stored(names, "mutations", 0);
   stage.client.close();
 });
 
@@ -233,15 +267,17 @@ function keys(database: string): Promise<void> {
   });
 }
 
-function recordsOf(database: string, store: string): Promise<unknown[]> {
+/** The records of stores, as they are at one time. */
+function recordsOf(database: string, ...stores: string[]): Promise<unknown[][]> {
   return new Promise((resolve, reject) => {
     const request = indexedDB.open(database);
     request.onerror = () => reject(request.error);
     request.onsuccess = () => {
-      const reading = request.result.transaction([store]).objectStore(store).getAll();
-      reading.onsuccess = () => {
+      const transaction = request.result.transaction(stores);
+      const readings = stores.map((store) => transaction.objectStore(store).getAll());
+      transaction.oncomplete = () => {
         request.result.close();
-        resolve(reading.result);
+        resolve(readings.map(({ result }) => result));
       };
     };
   });
@@ -250,7 +286,8 @@ function recordsOf(database: string, store: string): Promise<unknown[]> {
 /** Waits until a store of the storage of that number has so many records, or more where some are wanted. */
 async function stored(number: number, store: string, wanted: number): Promise<void> {
   for (const from = Date.now(); ; ) {
-    const { length: count } = await recordsOf(`tidegate:storage-${number}`, store);
+    const [records] = await recordsOf(`tidegate:storage-${number}`, store);
+    const count = records!.length;
     if (wanted === 0 ? count === 0 : count >= wanted) return;
     if (Date.now() - from > 10_000) throw new Error(`${store} has ${count} records, not ${wanted}`);
   }
@@ -264,7 +301,7 @@ test("a kept result that cannot be read is told of, and asked for anew", async (
       events.writer(true);
       return Promise.resolve({ clientId: "kept", cv: 5, mutations: [], queries: new Map([[QUERY.key, { cv: 5, resume: undefined, content: broken }]]) });
     },
-    changed() {}, addMutation: () => Promise.resolve(), number: () => Promise.resolve(), answered() {}, settle: () => Promise.resolve(), close() {},
+    changed() {}, addMutation: () => Promise.resolve(), number: () => Promise.resolve(), answered() {}, settle() {}, close() {},
   };
   const { client, view } = opened(storage, { onError: ({ message }: { message: string }) => errors.push(message) });
   await view.complete();

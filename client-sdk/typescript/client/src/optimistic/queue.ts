@@ -148,12 +148,6 @@ export class MutationQueue {
     this.#options.refused(reason, told.mutation);
   }
 
-  /** A mutation has left the queue. */
-  settled({ ticket, id, writer }: Effect & { kind: "settled" }): void {
-    const { storage } = this.#options;
-    if (writer) storage?.settle(ticket, id).catch(this.#options.failed);
-  }
-
   /** Ends it: whoever waits is told. */
   close(): void {
     this.#options.poster?.close();

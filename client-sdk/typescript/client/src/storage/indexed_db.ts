@@ -66,6 +66,8 @@ class IndexedDbStorage implements Storage {
   #turn: Promise<unknown> = Promise.resolve();
   /** Whether reading anew waits for its turn. */
   #readDue = false;
+  /** The ids of mutations that are to be forgotten, by their tickets. */
+  readonly #settled = new Map<string, number>();
   /** What others are still to be told, also when the storage is closed. */
   readonly #telling = new Set<Promise<void>>();
 
@@ -113,7 +115,13 @@ class IndexedDbStorage implements Storage {
 
   async #save(queries: ReadonlyMap<string, SavedQuery>): Promise<void> {
     const savedAt = Date.now();
+    const settled = new Map(this.#settled);
     await this.#write(async (stores) => {
+      if (settled.size > 0) {
+        await eachMutation(stores, ({ ticket }, cursor) => {
+          if (settled.has(ticket)) cursor.delete();
+        });
+      }
       const [positions, contents] = [stores(QUERIES), stores(CONTENTS)];
       for (const [key, { cv, resume, content }] of queries) {
         // Another tab may have saved its own since, of another commit; that stays as it is until the result changes.
@@ -127,6 +135,10 @@ class IndexedDbStorage implements Storage {
         contents.delete(key);
       }
     });
+    for (const [ticket, id] of settled) {
+      this.#settled.delete(ticket);
+      this.answered(id, null);
+    }
   }
 
   addMutation(mutation: Mutation): Promise<void> {
@@ -147,11 +159,8 @@ class IndexedDbStorage implements Storage {
     this.#tell({ answered: { id, error } });
   }
 
-  settle(ticket: string, id: number): Promise<void> {
-    const forget = (mutation: Mutation, cursor: IDBCursorWithValue): void => {
-      if (mutation.ticket === ticket) cursor.delete();
-    };
-    return this.#writeAndTell((stores) => eachMutation(stores, forget), { answered: { id, error: null } });
+  settle(ticket: string, id: number): void {
+    this.#settled.set(ticket, id);
   }
 
   close(): void {

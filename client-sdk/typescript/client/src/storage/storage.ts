@@ -63,8 +63,11 @@ export interface Storage {
   number(ids: readonly Numbered[]): Promise<void>;
   /** Tells others that a mutation was answered. */
   answered(id: number, error: ErrorBody | null): void;
-  /** Forgets a mutation, and tells others that it was answered, for those who missed it. */
-  settle(ticket: string, id: number): Promise<void>;
+  /**
+   * Forgets a mutation once results are kept the next time, so that what is kept never lacks what it did; then tells
+   * others that it was answered, for those who missed it.
+   */
+  settle(ticket: string, id: number): void;
   /** Ends it; another may be the writer then. */
   close(): void;
 }
