@@ -23,7 +23,7 @@ import { State } from "./state/state.js";
 import type { Subscription } from "./state/subscription.js";
 import type { Storage, Stored, StoredQuery } from "./storage/storage.js";
 import { View } from "./view.js";
-import type { ServerMessage } from "./wire/messages.js";
+import type { ErrorBody, ServerMessage } from "./wire/messages.js";
 
 /** How long after the welcome the server's count of mutations may take, milliseconds. */
 const COUNT_MS_MAX = 5_000;
@@ -69,13 +69,15 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
     this.#queue = new MutationQueue({
       state: this.#state,
       mutators,
+      codec,
       mutationsMax: options.mutationsMax ?? 1_000,
       storage,
-      poster: post && new Poster(post, (id, error) => this.#answered(id, error), this.#backoff()),
+      poster: post && new Poster(post, this.#answered, this.#backoff()),
+      answered: this.#answered,
       send: (message) => this.#connection.send(message),
-      carryOut: (effects) => this.#carryOut(effects),
+      carryOut: this.#carryOut,
       refused: (error, { name, args }) => options.onRefused?.(error, { name, args }),
-      failed: (error) => this.#complain(error),
+      failed: this.#complain,
     });
     this.mutate = Object.fromEntries(names.map((name) => [name, (args: unknown) => this.#queue.mutate(name, args)])) as Mutate<M>;
     const opened = storage && this.#open(storage, writes);
@@ -111,7 +113,7 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
 
   /** The server's name of the present connection, which it uses of it elsewhere; undefined while there is none. */
   get conn(): string | undefined {
-    return this.#state.conn;
+    return this.#state.welcome?.conn;
   }
 
   /** How the client stands with its server. */
@@ -194,10 +196,12 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
   }
 
   /** Shows what is known here of a query. */
-  #known({ query: { source, local }, key }: LiveQuery, subscription: Subscription): Effect[] {
-    const stored = this.#stored?.queries.get(key);
+  #known(live: LiveQuery, subscription: Subscription): Effect[] {
+    const { source, local } = live.query;
+    const stored = this.#stored?.queries.get(live.key);
     if (stored) return this.#restore(subscription, stored, false);
-    if (local) {
+    // Whoever listens is told of rows only when the server says them.
+    if (local && live.listeners.size === 0) {
       subscription.tree = answer(local, source.args, this.#queue.rows().held);
       this.#state.overlayNew(subscription);
     }
@@ -233,7 +237,7 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
     this.#carryOut(this.#state.receive(message));
   }
 
-  #carryOut(effects: readonly Effect[]): void {
+  readonly #carryOut = (effects: readonly Effect[]): void => {
     const updates: [LiveQuery, Update<any>][] = [];
     const told: (() => void)[] = [];
     for (const effect of effects) {
@@ -265,7 +269,7 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
           told.push(() => this.#queue.refused(effect.ticket, effect.error));
           break;
         case "settled":
-          if (effect.writer) this.#options.storage?.settle(effect.ticket, effect.id);
+          if (effect.writer) this.#options.storage?.settle(effect.ticket, effect.id, effect.refused).catch(this.#complain);
           this.#keep();
           break;
         case "complaint":
@@ -278,8 +282,8 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
       }
     }
     for (const [{ listeners }, update] of updates) tell(listeners, update);
-    for (const settle of told) settle();
-  }
+    tell(told, undefined);
+  };
 
   #released({ results, cv }: Release, updates: [LiveQuery, Update<any>][]): void {
     for (const [sub, changes] of results) {
@@ -303,19 +307,20 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
     if (welcomeMs >= COUNT_MS_MAX) this.#carryOut(this.#state.countIsOverdue());
   }
 
-  #complain(error: Error): void {
+  readonly #complain = (error: Error): void => {
     const told = error instanceof TidegateError ? error : new TidegateError("storage", error.message);
     const { onError } = this.#options;
     if (onError) tell([onError], told);
     else console.warn(`tidegate: ${told.code}: ${told.message}`);
-  }
+  };
 
   // --- mutations and storage ----------------------------------------------------------------------------------------
 
-  #answered(id: number, error: { code: string; message: string } | null): void {
+  readonly #answered = (id: number, error: ErrorBody | null): void => {
+    if (this.#closed) return;
     this.#options.storage?.answered(id, error);
     this.#change((mutations, effects) => mutations.answered(id, error, effects));
-  }
+  };
 
   /** Has something happen to the queue of mutations. */
   #change(step: (mutations: Mutations, effects: Effect[]) => void): void {
@@ -341,7 +346,7 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
         added: (mutations) => this.#carryOut(this.#state.mutate(mutations)),
         numbered: (ids) => this.#change((mutations, effects) => mutations.numbered(ids, effects)),
         answered: (id, error) => this.#change((mutations, effects) => mutations.answered(id, error, effects)),
-        failed: (error) => this.#complain(error),
+        failed: this.#complain,
       });
       if (this.#closed) return;
       if (writes) this.#state.clientId ??= stored.clientId;

@@ -7,9 +7,8 @@ import type { LiveQuery, Listener, ViewState } from "./live.js";
 export class View<Row> {
   readonly #live: LiveQuery;
   readonly #close: () => void;
-  readonly #own = new Set<Listener<Row>>();
-  /** Looks of those who wait for the whole result. */
-  readonly #waiting = new Set<() => void>();
+  /** What is to be done when it is closed. */
+  readonly #ends = new Set<() => void>();
   #closed = false;
 
   /** Called by the client. */
@@ -41,12 +40,13 @@ export class View<Row> {
   /** Calls `listener` at each update; returns what ends that. */
   subscribe(listener: Listener<Row>): () => void {
     const own: Listener<Row> = (update) => listener(update);
-    this.#own.add(own);
-    this.#live.listeners.add(own);
-    return () => {
-      this.#own.delete(own);
+    const end = (): void => {
+      this.#ends.delete(end);
       this.#live.listeners.delete(own);
     };
+    this.#ends.add(end);
+    this.#live.listeners.add(own);
+    return end;
   }
 
   /**
@@ -61,11 +61,11 @@ export class View<Row> {
         else if (error) reject(error);
         else if (status === "complete") resolve(rows);
         else return;
-        stop();
-        this.#waiting.delete(look);
+        end();
+        this.#ends.delete(look);
       };
-      const stop = this.subscribe(look);
-      this.#waiting.add(look);
+      const end = this.subscribe(look);
+      this.#ends.add(look);
       look();
     });
   }
@@ -74,8 +74,7 @@ export class View<Row> {
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
-    for (const listener of this.#own) this.#live.listeners.delete(listener);
-    for (const look of this.#waiting) look();
+    for (const end of this.#ends) end();
     this.#close();
   }
 }

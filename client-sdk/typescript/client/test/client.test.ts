@@ -4,10 +4,10 @@ import assert from "node:assert/strict";
 import { mock, test, type TestContext } from "node:test";
 import { Backoff } from "../src/connection/backoff.js";
 import { syncUrl } from "../src/connection/address.js";
-import { remote, type TidegateError, type Update } from "../src/index.js";
+import { remote, type MutationHandle, type TidegateError, type Update } from "../src/index.js";
 import type { Layout } from "../src/wire/messages.js";
 import { add, batch, edit, progress, Stage, subscribed } from "./support/memory.js";
-import { ISSUES as LAYOUT } from "./support/script.js";
+import { ISSUES as LAYOUT, OWN } from "./support/script.js";
 
 const ISSUES = remote<{ id: number; title: string }>({ sql: "select 1" });
 const OTHERS = remote<{ id: number; title: string }>({ sql: "select 2" });
@@ -373,6 +373,36 @@ test("a refused query says why; one that may succeed is asked again and keeps it
   peer.say(subscribed(3, 8), batch(3, 8, 0, 6, [add(2, "b")]), progress(6));
   assert.deepEqual([faulted.status, faulted.rows], ["complete", [{ id: 2, title: "b" }]]);
   assert.deepEqual(updates.at(-1)!.changes.map(({ op }) => op), ["remove", "add"]);
+});
+
+test("an application's error keeps nobody else from being told", async (t) => {
+  const thrown: unknown[] = [];
+  t.mock.method(globalThis, "queueMicrotask", (step: () => void) => {
+    try {
+      step();
+    } catch (error) {
+      thrown.push((error as Error).message);
+    }
+  });
+  const fail = (what: string) => (): never => {
+    throw new Error(what);
+  };
+  const told: string[] = [];
+  const made = stage(t, { mutators: { add: () => {} }, clientId: "c", onRefused: fail("onRefused") });
+  const { client, accept } = bound(made);
+  const view = client.view(ISSUES);
+  view.subscribe(fail("listener"));
+  view.subscribe(({ status }) => told.push(status));
+  const peer = await accept();
+  peer.say(subscribed(0, 1, false, OWN), batch(0, 1, 0, 5, []), subscribed(1, 7), batch(1, 7, 0, 5, [add(1, "a")]), progress(5));
+  const { add: mutate } = client.mutate as unknown as { add(): MutationHandle };
+  const [refused, taken] = [mutate(), mutate()];
+  peer.say({ push_result: { id: 1, error: { code: "conflict", message: "no" } } }, { push_result: { id: 2, error: null } });
+  peer.say(batch(0, 1, 1, 6, [["+", 0, 1, ["c", 2]]]), progress(6));
+  await assert.rejects(refused.confirmed, { code: "conflict" });
+  await taken.confirmed;
+  assert.deepEqual([client.status.state, told.at(-1), client.pendingMutations], ["connected", "complete", 0]);
+  assert.deepEqual([...new Set(thrown)], ["listener", "onRefused"]);
 });
 
 test("a complaint about the connection as a whole is told", async (t) => {

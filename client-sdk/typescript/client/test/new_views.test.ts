@@ -65,6 +65,21 @@ test("a new view shows the newest of what is held", async (t) => {
   assert.deepEqual([view.status, view.rows], ["partial", [{ title: "a" }, { title: "b" }]]);
 });
 
+test("a view that is asked for again shows rows only when whoever listens is told of them", async (t) => {
+  const { client, peer } = await stage(t);
+  const view = client.view(from(issues).where("title", "a"));
+  const empty = client.view(from(issues).where("title", "z"));
+  const told: string[] = [];
+  empty.subscribe(({ rows, status, changes }) => told.push(`${status} ${rows.length} ${changes.map(({ op }) => op).join()}`));
+  assert.deepEqual([view.rows.length, empty.rows.length], [HELD, 0]);
+  peer.say({ faulted: { sub: 3, code: "internal", message: "no", retry: false } });
+  peer.say(batch(1, 1, 1, 6, [edit(1, "z")]), progress(6));
+  client.view(from(issues).where("title", "z")); // asks anew
+  assert.deepEqual([empty.status, empty.rows], ["connecting", []]);
+  peer.say(subscribed(4, 2), batch(4, 2, 0, 6, [add(1, "z")]), progress(6));
+  assert.deepEqual(told, ["error 0 ", "complete 1 add"]);
+});
+
 test("opening a view takes the same however many are open", async (t) => {
   const { open } = await stage(t);
   open(10);

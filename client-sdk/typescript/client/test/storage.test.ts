@@ -7,7 +7,7 @@ import { from, indexedDbStorage, int8, table, text, type Transaction } from "../
 import type { Storage } from "../src/storage/storage.js";
 import type { LockManagerLike } from "../src/storage/writer.js";
 import type { Layout } from "../src/wire/messages.js";
-import { batch, progress, Stage, subscribed } from "./support/memory.js";
+import { batch, progress, Stage, subscribed, type Peer } from "./support/memory.js";
 import { OWN } from "./support/script.js";
 import { connect, startServer, until, type Server } from "./support/server.js";
 
@@ -211,6 +211,42 @@ test("a pending mutation shows in other tabs too", async () => {
   b.client.close();
 });
 
+test("mutations whose ids are noted only when their connection is gone are sent by the next one, in order", async () => {
+  const noted: (() => void)[] = [];
+  const storage: Storage = {
+    open: async ({ writer }) => {
+      queueMicrotask(() => writer(true));
+      return { clientId: "c", cv: 0, queries: new Map(), mutations: [] };
+    },
+    changed: () => {},
+    addMutation: async () => {},
+    number: () => new Promise((resolve) => noted.push(resolve)),
+    answered: () => {},
+    settle: async () => {},
+    close: () => {},
+  };
+  const stage = new Stage<typeof mutators>({ mutators, storage, backoffMs: 1 });
+  clients.push(stage.client);
+  const pushed = (peer: Peer): number[][] => peer.asked("push").map((push) => push.mutations.map(({ id }: { id: number }) => id));
+  const count = [subscribed(0, 1, false, OWN), batch(0, 1, 0, 5, [["+", 0, 1, ["c", 0]]])];
+  const first = (await stage.accept()).say(...count);
+  stage.client.mutate.add({ id: 1, text: "a" });
+  stage.client.mutate.add({ id: 2, text: "b" });
+  noted[0]!();
+  await stage.settle();
+  assert.deepEqual(pushed(first), [[1]]);
+  first.events.closed("gone");
+  await until("another connection", () => stage.peers.length === 2, everyTurn);
+  const second = await stage.accept();
+  noted[1]!();
+  await stage.settle();
+  assert.deepEqual(pushed(second), [], "the server's count is not known yet");
+  second.say(...count);
+  noted[2]!();
+  await stage.settle();
+  assert.deepEqual(pushed(second), [[1, 2]]);
+});
+
 test("a storage that fails is told of, and the client does without", async () => {
   const errors: string[] = [];
   const broken = { open: () => { throw new Error("no space"); } } as unknown as IDBFactory;
@@ -301,7 +337,7 @@ test("a kept result that cannot be read is told of, and asked for anew", async (
       events.writer(true);
       return Promise.resolve({ clientId: "kept", cv: 5, mutations: [], queries: new Map([[QUERY.key, { cv: 5, resume: undefined, content: broken }]]) });
     },
-    changed() {}, addMutation: () => Promise.resolve(), number: () => Promise.resolve(), answered() {}, settle() {}, close() {},
+    changed() {}, addMutation: () => Promise.resolve(), number: () => Promise.resolve(), answered() {}, settle: () => Promise.resolve(), close() {},
   };
   const { client, view } = opened(storage, { onError: ({ message }: { message: string }) => errors.push(message) });
   await view.complete();

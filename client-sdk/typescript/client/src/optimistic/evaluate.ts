@@ -103,11 +103,10 @@ function operation(op: string, args: readonly Expression[], scope: Scope): Truth
     }
     case "is null":
       return first.value === UNKNOWN ? UNKNOWN : first.value === null;
-    case "is distinct from": {
+    case "is distinct from":
       if (first.value === UNKNOWN || second.value === UNKNOWN) return UNKNOWN;
-      const nulls = Number(first.value === null) + Number(second.value === null);
-      return nulls > 0 ? nulls === 1 : compared(first, second, COMPARISONS["<>"]!);
-    }
+      if (first.value === null || second.value === null) return first.value !== second.value;
+      return compared(first, second, COMPARISONS["<>"]!);
     case "like":
     case "ilike":
       if (first.value === null || second.value === null) return null;

@@ -24,7 +24,6 @@ export type PostMutations = (
 export class Poster {
   #queue: PostedMutation[] = [];
   #running = false;
-  #closed = false;
   #retry: ReturnType<typeof setTimeout> | undefined;
 
   constructor(
@@ -42,7 +41,6 @@ export class Poster {
 
   /** Sends nothing any more. */
   close(): void {
-    this.#closed = true;
     this.#queue = [];
     clearTimeout(this.#retry);
   }
@@ -53,13 +51,12 @@ export class Poster {
       const sent = [...this.#queue];
       try {
         const refused = new Map((await this.post(sent))?.map(({ id, error }) => [id, error]));
-        if (this.#closed) break;
         this.#queue.splice(0, sent.length);
         this.backoff.reset();
         for (const { id } of sent) this.answered(id, refused.get(id) ?? null);
       } catch {
-        if (this.#closed) break;
-        await new Promise((resume) => (this.#retry = setTimeout(resume, this.backoff.next(0))));
+        // Nothing is left when it was closed meanwhile.
+        if (this.#queue.length > 0) await new Promise((resume) => (this.#retry = setTimeout(resume, this.backoff.next(0))));
       }
     }
     this.#running = false;

@@ -7,7 +7,9 @@ import type { Mutation } from "../state/mutations.js";
 import { sameValue } from "../state/shape.js";
 import type { State } from "../state/state.js";
 import type { Storage } from "../storage/storage.js";
-import type { ClientMessage, ErrorBody } from "../wire/messages.js";
+import { bytesOf } from "../wire/codec.js";
+import type { ClientMessage, ErrorBody, PushedMutation } from "../wire/messages.js";
+import type { Codec } from "../wire/value.js";
 import type { Poster } from "./poster.js";
 import { HeldRows } from "./held.js";
 import { PendingRows } from "./pending.js";
@@ -17,10 +19,13 @@ import { Transaction, type MutationHandle, type Mutators } from "./transaction.j
 export interface QueueOptions {
   readonly state: State;
   readonly mutators: Mutators;
+  readonly codec: Codec;
   readonly mutationsMax: number;
   readonly storage: Storage | undefined;
   /** Brings mutations to the application's own backend; without one they are pushed over the socket. */
   readonly poster: Poster | undefined;
+  /** A mutation was answered; with an error it was refused. */
+  readonly answered: (id: number, error: ErrorBody | null) => void;
   /** Sends a message on the present connection. */
   readonly send: (message: ClientMessage) => void;
   /** Carries the state machine's effects out. */
@@ -38,6 +43,14 @@ interface Told {
   /** Whether it was told that it cannot be run again. */
   stuck?: true;
 }
+
+/** Mutations with their ids, to be sent. */
+type Written = (Effect & { kind: "write" })["mutations"];
+
+/** The message that pushes mutations, whose cells are in their JSON form. */
+const pushOf = (mutations: readonly PushedMutation[]): ClientMessage => ({
+  push: { mutations: mutations.map(({ id, ops }) => ({ id, ops })), json_cells: true },
+});
 
 /** See the file's head. */
 export class MutationQueue {
@@ -120,16 +133,42 @@ export class MutationQueue {
     for (const mutation of mutations) this.#told.set(mutation.ticket, { mutation });
   }
 
-  /** Notes the ids of mutations, then sends them. */
+  /** Notes the ids of mutations, then sends them. When the connection is gone by then, the next one has them sent anew. */
   async write({ mutations }: Effect & { kind: "write" }): Promise<void> {
-    const { storage, send, poster, state } = this.#options;
+    const { storage, poster, state } = this.#options;
+    const { welcome } = state;
     try {
       if (storage) await storage.number(mutations.map(({ ticket, id }) => [ticket, id]));
     } catch (error) {
       this.#options.failed(error as Error);
     }
+    if (welcome !== state.welcome) return;
     if (poster) poster.add(mutations.map(({ id, name, args }) => ({ clientId: state.clientId!, id, name, args })));
-    else send({ push: { mutations: mutations.map(({ id, ops }) => ({ id, ops })), json_cells: true } });
+    else this.#push(mutations);
+  }
+
+  /**
+   * Sends mutations in as many messages as the server's limits take. One that is too large by itself is refused, and sent
+   * without its operations, since the server has to count its id.
+   */
+  #push(mutations: Written): void {
+    const { codec, state, send, answered } = this.#options;
+    const { message_bytes_max: bytesMax = Infinity, mutations_max: countMax = Infinity } = state.welcome?.limits ?? {};
+    const push = pushOf(mutations);
+    const bytes = bytesOf(push, codec);
+    const half = mutations.length >> 1;
+    if (bytes <= bytesMax && mutations.length <= countMax) {
+      send(push);
+    } else if (half > 0) {
+      this.#push(mutations.slice(0, half));
+      this.#push(mutations.slice(half));
+    } else {
+      const { id, name } = mutations[0]!;
+      const message = `${name} takes ${bytes} bytes to send, a message may have ${bytesMax}: write less at once`;
+      // Not before what it did is told.
+      queueMicrotask(() => answered(id, { code: "message_too_large", message }));
+      send(pushOf([{ id, ops: [] }]));
+    }
   }
 
   /** A mutation is in the released state. */

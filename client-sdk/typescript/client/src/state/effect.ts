@@ -21,7 +21,7 @@ export type Effect =
   /** A mutation was refused. */
   | { readonly kind: "refused"; readonly ticket: string; readonly error: ErrorBody }
   /** A mutation has left the queue. */
-  | { readonly kind: "settled"; readonly ticket: string; readonly id: number; readonly writer: boolean }
+  | { readonly kind: "settled"; readonly ticket: string; readonly id: number; readonly refused: boolean; readonly writer: boolean }
   /** The server refused a message that concerns no subscription that can end by it. */
   | { readonly kind: "complaint"; readonly error: ErrorBody }
   /**

@@ -7,9 +7,6 @@
 import type { ErrorBody, RowOp } from "../wire/messages.js";
 import type { Effect } from "./effect.js";
 
-/** Most mutations gathered in one `push` when they are sent again. */
-const MUTATIONS_PER_PUSH = 100;
-
 /** A mutation in the queue. */
 export interface Mutation {
   /** Names it in this package, before it has an id and after. */
@@ -100,24 +97,22 @@ export class Mutations {
     if (this.#ready) return;
     this.#ready = true;
     const last = count ?? this.#lastId;
-    const first = this.#queue.find(({ id }) => id !== undefined)?.id;
-    if (first !== undefined && last + 1 < first) {
+    let first = this.#queue[0]?.id ?? 0;
+    if (last + 1 < first) {
       // The server has lost what it once confirmed (another database, or one restored): the queue starts over from
       // its count, or nothing would ever be taken again.
-      this.#queue = this.#queue.filter(({ answer }) => answer !== "refused");
       for (const pending of this.#queue) {
+        if (pending.answer === "refused") this.#remove(pending, effects);
         pending.id = undefined;
         delete pending.answer;
       }
-      this.#confirmed = last;
-      this.#lastId = last;
-    } else {
-      // Ids given before the connection was lost stand; without any, the server's count goes on.
-      const given = Math.max(...this.#queue.map(({ id }) => id ?? 0), first === undefined ? 0 : this.#lastId);
-      this.#lastId = Math.max(given, last);
-      this.#confirmed = Math.min(this.#confirmed, last);
+      first = 0;
     }
-    this.#send(this.#queue, effects);
+    // Ids given before the connection was lost stand; without any, the server's count goes on.
+    this.#lastId = Math.max(first > 0 ? this.#lastId : 0, last);
+    this.#confirmed = Math.min(this.#confirmed, last);
+    // What the server has it acknowledges, whatever it holds.
+    this.#send(this.#queue, effects, count);
   }
 
   /** A mutation was answered; `error` says why it was refused. */
@@ -153,18 +148,17 @@ export class Mutations {
 
   #remove(pending: Pending, effects: Effect[]): void {
     this.#queue = this.#queue.filter((other) => other !== pending);
-    effects.push({ kind: "settled", ticket: pending.ticket, id: pending.id!, writer: this.#writes });
+    effects.push({ kind: "settled", ticket: pending.ticket, id: pending.id!, refused: pending.answer === "refused", writer: this.#writes });
   }
 
-  #send(due: readonly Pending[], effects: Effect[]): void {
-    if (!this.#ready || !this.#writes) return;
-    for (const pending of due) {
-      pending.id ??= this.#lastId + 1;
-      this.#lastId = Math.max(this.#lastId, pending.id);
-    }
-    for (let start = 0; start < due.length; start += MUTATIONS_PER_PUSH) {
-      const mutations = due.slice(start, start + MUTATIONS_PER_PUSH).map((pending) => ({ ...pending, id: pending.id! }));
-      effects.push({ kind: "write", mutations });
-    }
+  /** Sends what is due; of what is counted, the id alone. */
+  #send(due: readonly Pending[], effects: Effect[], counted = 0): void {
+    if (!this.#ready || !this.#writes || due.length === 0) return;
+    const mutations = due.map((pending) => {
+      const id = (pending.id ??= this.#lastId + 1);
+      this.#lastId = Math.max(this.#lastId, id);
+      return { ...pending, id, ops: id > counted ? pending.ops : [] };
+    });
+    effects.push({ kind: "write", mutations });
   }
 }

@@ -188,10 +188,10 @@ function check({ tables, places }: Layout): void {
     within(table, table.key);
   }
   if (places.length === 0 || places.length > PLACES_MAX) throw malformed(`${places.length} places`);
-  places.forEach(({ parent, as, table: index, columns, on, order, value }, at) => {
+  places.forEach(({ parent, table: index, columns, on, order, value }, at) => {
     const table = tables[index];
     const isWell = parent === null ? at === 0 && !value : parent >= 0 && parent < at && on.length > 0 && (!value || columns.length === 1);
-    if (!table || !isWell) throw malformed(`place ${at} (${as ?? "the root"}) has no table, parent, tie or value`);
+    if (!table || !isWell) throw malformed(`place ${at} has no table, parent, tie or value`);
     within(table, [...columns, ...order.map(([column]) => column), ...on.map(([, column]) => column)]);
     if (parent !== null) within(tables[places[parent]!.table]!, on.map(([column]) => column));
   });

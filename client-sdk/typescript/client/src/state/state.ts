@@ -6,7 +6,7 @@
 // epoch, holds the step back until it can take part, so that everything shown stays at one commit. Pending mutations
 // are laid over the result of each step anew.
 
-import type { Batch, ClientMessage, ErrorBody, QuerySource, ServerMessage, Subscribed } from "../wire/messages.js";
+import type { Batch, ClientMessage, ErrorBody, QuerySource, ServerMessage, Subscribed, Welcome } from "../wire/messages.js";
 import type { LocalQuery } from "../query/ast.js";
 import type { Codec } from "../wire/value.js";
 import type { Effect } from "./effect.js";
@@ -47,8 +47,8 @@ export class State {
   #nextSub = 1;
   /** The present connection's codec; undefined without one. */
   #codec: Codec | undefined;
-  /** The server's name of the present connection, once it is welcome. */
-  conn: string | undefined;
+  /** What the present connection was welcomed with; no other is the same object. */
+  welcome: Welcome | undefined;
   /** The present connection's last progress. */
   #cvMin: number | undefined;
   /** The commit version that everything shown stands at. */
@@ -93,7 +93,7 @@ export class State {
   /** The connection is gone. What is shown stays; what waited for its release is dropped, to come again. */
   disconnect(): void {
     this.#codec = undefined;
-    this.conn = undefined;
+    this.welcome = undefined;
     this.#cvMin = undefined;
     this.#heldBack = false;
     this.#catchingUp.clear();
@@ -167,9 +167,7 @@ export class State {
       this.#take(message, this.#codec, effects);
     } catch (error) {
       // Whatever else goes wrong here does because a message is not of the form that it should have.
-      const violation =
-        error instanceof Violation ? error : new Violation("messages_are_well_formed", (error as Error).message);
-      effects.push(reconnect(violation));
+      effects.push(reconnect(error instanceof Violation ? error : malformed((error as Error).message)));
     }
     return effects;
   }
@@ -179,9 +177,9 @@ export class State {
     else if (message.progress) this.#progress(message.progress.cv_min, effects);
     else if (message.subscribed) this.#subscribed(message.subscribed);
     else if (message.welcome) {
-      const { protocol, conn } = message.welcome;
+      const { protocol } = message.welcome;
       if (protocol !== PROTOCOL) throw malformed(`protocol ${protocol} instead of ${PROTOCOL}`);
-      this.conn = conn;
+      this.welcome = message.welcome;
       effects.push({ kind: "welcomed" });
     } else if (message.faulted) this.#faulted(message.faulted, effects);
     else if (message.error) this.#error(message.error, effects);

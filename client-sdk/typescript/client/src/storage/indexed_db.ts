@@ -66,7 +66,7 @@ class IndexedDbStorage implements Storage {
   #turn: Promise<unknown> = Promise.resolve();
   /** Whether reading anew waits for its turn. */
   #readDue = false;
-  /** The ids of mutations that are to be forgotten, by their tickets. */
+  /** The ids of mutations that are forgotten when results are kept, by their tickets. */
   readonly #settled = new Map<string, number>();
   /** What others are still to be told, also when the storage is closed. */
   readonly #telling = new Set<Promise<void>>();
@@ -117,11 +117,7 @@ class IndexedDbStorage implements Storage {
     const savedAt = Date.now();
     const settled = new Map(this.#settled);
     await this.#write(async (stores) => {
-      if (settled.size > 0) {
-        await eachMutation(stores, ({ ticket }, cursor) => {
-          if (settled.has(ticket)) cursor.delete();
-        });
-      }
+      if (settled.size > 0) await forget(stores, settled);
       const [positions, contents] = [stores(QUERIES), stores(CONTENTS)];
       for (const [key, { cv, resume, content }] of queries) {
         // Another tab may have saved its own since, of another commit; that stays as it is until the result changes.
@@ -159,8 +155,9 @@ class IndexedDbStorage implements Storage {
     this.#tell({ answered: { id, error } });
   }
 
-  settle(ticket: string, id: number): void {
-    this.#settled.set(ticket, id);
+  async settle(ticket: string, id: number, refused: boolean): Promise<void> {
+    if (refused) await this.#writeAndTell((stores) => forget(stores, new Map([[ticket, id]])), { answered: { id, error: null } });
+    else this.#settled.set(ticket, id);
   }
 
   close(): void {
@@ -298,3 +295,8 @@ function eachMutation(stores: Stores, visit: (mutation: Mutation, cursor: IDBCur
     };
   });
 }
+
+const forget = (stores: Stores, settled: ReadonlyMap<string, number>): Promise<void> =>
+  eachMutation(stores, ({ ticket }, cursor) => {
+    if (settled.has(ticket)) cursor.delete();
+  });

@@ -64,10 +64,10 @@ export interface Storage {
   /** Tells others that a mutation was answered. */
   answered(id: number, error: ErrorBody | null): void;
   /**
-   * Forgets a mutation once results are kept the next time, so that what is kept never lacks what it did; then tells
-   * others that it was answered, for those who missed it.
+   * Forgets a mutation, and then tells others that it was answered, for those who missed it. A refused one is forgotten
+   * at once, another when results are kept the next time, so that what is kept never lacks what it did.
    */
-  settle(ticket: string, id: number): void;
+  settle(ticket: string, id: number, refused: boolean): Promise<void>;
   /** Ends it; another may be the writer then. */
   close(): void;
 }

@@ -2,7 +2,7 @@
 // server's.
 
 import { compareDecimals, decimalOf, normalText } from "./decimal.js";
-import type { ColumnType, Json, Value } from "./value.js";
+import { utf8Length, type ColumnType, type Json, type Value } from "./value.js";
 
 /** Compares two values that are not NULL: negative, 0 or positive. */
 export type Comparator = (a: never, b: never) => number;
@@ -11,11 +11,7 @@ const simple = (a: string | number | bigint | boolean, b: string | number | bigi
   a < b ? -1 : a > b ? 1 : 0;
 
 /** Numbers that JavaScript compares exactly, also an integer with a double; NaN is the greatest. */
-function numbers(a: number | bigint, b: number | bigint): number {
-  if (a === b) return 0;
-  const [aIsNaN, bIsNaN] = [a !== a, b !== b];
-  return aIsNaN || bIsNaN ? Number(aIsNaN) - Number(bIsNaN) : simple(a, b);
-}
+const numbers = (a: number | bigint, b: number | bigint): number => simple(a, b) || Number(a !== a) - Number(b !== b);
 
 /** Compares texts by their first units that differ, in the order that `rank` gives. */
 const byUnits = (rank: (unit: number) => number) => (a: string, b: string): number => {
@@ -41,11 +37,10 @@ function rankOf(json: Json): number {
   return RANK[typeof json] ?? 5;
 }
 
-/** The order of `jsonb`. */
-function documents(a: Json, b: Json): number {
-  const [aIsLeast, bIsLeast] = [Array.isArray(a) && a.length === 0, Array.isArray(b) && b.length === 0];
-  return aIsLeast || bIsLeast ? Number(bIsLeast) - Number(aIsLeast) : nested(a, b);
-}
+const isEmptyList = (json: Json): boolean => Array.isArray(json) && json.length === 0;
+
+/** The order of `jsonb`, in which an empty list is the least document. */
+const documents = (a: Json, b: Json): number => Number(isEmptyList(b)) - Number(isEmptyList(a)) || nested(a, b);
 
 function nested(a: Json, b: Json): number {
   const rank = rankOf(a) - rankOf(b);
@@ -61,9 +56,7 @@ function nested(a: Json, b: Json): number {
 }
 
 /** By length in UTF-8's bytes. */
-const shortLex = (a: string, b: string): number => bytesIn(a) - bytesIn(b) || text(a, b);
-
-const bytesIn = (name: string): number => new TextEncoder().encode(name).length;
+const shortLex = (a: string, b: string): number => utf8Length(a) - utf8Length(b) || text(a, b);
 
 const members = (object: object): [string, Json][] =>
   Object.entries(object as { [name: string]: Json }).sort(([a], [b]) => shortLex(a, b));
@@ -100,7 +93,9 @@ export function comparatorOf(type: ColumnType): Comparator {
 }
 
 const isNumber = (type: ColumnType): boolean => type === "int8" || type === "float8" || type === "numeric";
-const midnight = (date: string): string => `${date}T00:00:00Z`;
+const isTime = (type: ColumnType): boolean => type === "date" || type === "timestamptz";
+/** A moment, or the one at which a day begins. */
+const moment = (time: string): string => (time.includes("T") ? time : `${time}T00:00:00Z`);
 
 /** The comparator of values of two types; undefined when such values do not compare. */
 export function comparatorOfTypes(a: ColumnType, b: ColumnType): Comparator | undefined {
@@ -110,18 +105,14 @@ export function comparatorOfTypes(a: ColumnType, b: ColumnType): Comparator | un
     // As in PostgreSQL, a numeric beside a double becomes one.
     return a === "float8" || b === "float8" ? (x: number, y: number) => numbers(Number(x), Number(y)) : numeric;
   }
-  if (a === "date" && b === "timestamptz") return (x: string, y: string) => timestamps(midnight(x), y);
-  if (a === "timestamptz" && b === "date") return (x: string, y: string) => timestamps(x, midnight(y));
-  return undefined;
+  return isTime(a) && isTime(b) ? (x: string, y: string) => timestamps(moment(x), moment(y)) : undefined;
 }
 
 /** What makes equal values the same map key; undefined when values of the two types are never equal. */
 export function tieOfTypes(own: ColumnType, other: ColumnType): ((value: never) => Value) | undefined {
   if (own === other) return (value: Value) => oneForm(value, own);
   if (isNumber(own) && isNumber(other)) return (value: number | bigint | string) => normalText(decimalOf(value));
-  if (own === "date" && other === "timestamptz") return midnight;
-  if (own === "timestamptz" && other === "date") return (value: Value) => value;
-  return undefined;
+  return isTime(own) && isTime(other) ? moment : undefined;
 }
 
 /** A value in the one form of all that equal it. */

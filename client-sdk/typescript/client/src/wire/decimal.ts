@@ -30,8 +30,7 @@ function ofNumber(value: number): Decimal {
 /** Below, equal, above as -1, 0, 1. NaN equals itself and is above everything. */
 export function compareDecimals(a: Decimal, b: Decimal): number {
   if (typeof a === "number" || typeof b === "number") {
-    const [x, y] = [rank(a), rank(b)];
-    return Math.sign(x - y);
+    return Math.sign(rank(a) - rank(b));
   }
   const scale = Math.max(a.scale, b.scale);
   const [x, y] = [shift(a, scale), shift(b, scale)];

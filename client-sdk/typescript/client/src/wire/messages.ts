@@ -23,6 +23,12 @@ export type RowOp =
   | { readonly update: string; readonly key: Cells; readonly set: Cells }
   | { readonly delete: string; readonly key: Cells };
 
+/** A mutation as it is pushed. */
+export interface PushedMutation {
+  readonly id: number;
+  readonly ops: readonly RowOp[];
+}
+
 /** Columns with their values, in their JSON form; an int8 may be a bigint. */
 export interface Cells {
   readonly [column: string]: unknown;
@@ -33,7 +39,7 @@ export type ClientMessage =
   | { readonly hello: { readonly client_id?: string | undefined; readonly token?: string | undefined } }
   | { readonly subscribe: { readonly sub: number; readonly resume?: Resume | undefined } & QuerySource }
   | { readonly unsubscribe: { readonly sub: number } }
-  | { readonly push: { readonly mutations: readonly { id: number; ops: readonly RowOp[] }[]; readonly json_cells: true } }
+  | { readonly push: { readonly mutations: readonly PushedMutation[]; readonly json_cells: true } }
   | { readonly auth: { readonly token: string } }
   | { readonly ping: { readonly t: number } }
   | { readonly ack: { readonly cv: number } };
@@ -104,9 +110,26 @@ export interface ErrorBody {
   readonly message: string;
 }
 
+/** Those of the server's limits that are kept to here; one that is not named is none. */
+export interface Limits {
+  /** Bytes of a message. */
+  readonly message_bytes_max?: number;
+  /** Mutations of a `push`. */
+  readonly mutations_max?: number;
+}
+
+/** What `welcome` says. */
+export interface Welcome {
+  readonly protocol: number;
+  readonly server: string;
+  readonly conn: string;
+  readonly cv: number;
+  readonly limits?: Limits;
+}
+
 /** A message from the server, by its kind. Members that are not named here are passed over. */
 export interface ServerMessage {
-  readonly welcome?: { readonly protocol: number; readonly server: string; readonly conn: string; readonly cv: number };
+  readonly welcome?: Welcome;
   readonly subscribed?: Subscribed;
   readonly batch?: Batch;
   readonly progress?: { readonly cv_min: number };

@@ -14,9 +14,15 @@ const SHORT_BYTES_MAX = 24;
  * that do not fit a head take the widest form: what a client sends is small.
  */
 export function encodeMsgpack(value: unknown): Uint8Array<ArrayBuffer> {
-  const out: number[] = [];
-  write(value, out);
-  return Uint8Array.from(out);
+  const parts: Part[] = [];
+  write(value, parts);
+  const bytes = new Uint8Array(parts.reduce((length, part) => length + part.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    bytes.set(part, at);
+    at += part.length;
+  }
+  return bytes;
 }
 
 /**
@@ -31,39 +37,39 @@ export function decodeMsgpack(bytes: Uint8Array): unknown[] {
   return values;
 }
 
-/** Appends a value. What a client sends is small, so that bytes are gathered one by one. */
-function write(value: unknown, out: number[]): void {
+/** Bytes; of numbers that are none, their last eight bits. */
+type Part = ArrayLike<number>;
+
+/** Appends a value. */
+function write(value: unknown, parts: Part[]): void {
   if (typeof value === "string") {
     const bytes = (encoder ??= new TextEncoder()).encode(value);
-    writeLength(bytes.length, 0xa0, 32, 0xdb, out);
-    for (const byte of bytes) out.push(byte);
+    parts.push(headOf(bytes.length, 0xa0, 32, 0xdb), bytes);
   } else if (typeof value === "number" && (!Number.isSafeInteger(value) || Object.is(value, -0))) {
-    writeWide(0xcb, "setFloat64", value, out);
+    parts.push([0xcb], wide("setFloat64", value));
   } else if (typeof value === "number" || typeof value === "bigint") {
-    if (value >= -32 && value < 0x80) out.push(Number(value) & 0xff);
-    else writeWide(value < 0 ? 0xd3 : 0xcf, "setBigInt64", BigInt(value), out);
+    if (value >= -32 && value < 0x80) parts.push([Number(value)]);
+    else parts.push([value < 0 ? 0xd3 : 0xcf], wide("setBigInt64", BigInt(value)));
   } else if (Array.isArray(value)) {
-    writeLength(value.length, 0x90, 16, 0xdd, out);
-    for (const item of value) write(item, out);
+    parts.push(headOf(value.length, 0x90, 16, 0xdd));
+    for (const item of value) write(item, parts);
   } else if (typeof value === "object" && value !== null) {
     const members = Object.entries(value).filter(([, member]) => member !== undefined);
-    writeLength(members.length, 0x80, 16, 0xdf, out);
-    for (const member of members.flat()) write(member, out);
+    parts.push(headOf(members.length, 0x80, 16, 0xdf));
+    for (const member of members.flat()) write(member, parts);
   } else {
-    out.push(value === true ? 0xc3 : value === false ? 0xc2 : 0xc0);
+    parts.push([value === true ? 0xc3 : value === false ? 0xc2 : 0xc0]);
   }
 }
 
-/** A head with a length: below `small` in the head itself, else in 32 bits. */
-function writeLength(length: number, head: number, small: number, wide: number, out: number[]): void {
-  if (length < small) out.push(head | length);
-  else writeWide(wide, "setUint32", length, out);
-}
+/** A head with a length: below `few` in the head itself, else in 32 bits. */
+const headOf = (length: number, head: number, few: number, wider: number): Part =>
+  length < few ? [head | length] : [wider, length >>> 24, length >>> 16, length >>> 8, length];
 
-function writeWide(head: number, set: "setUint32" | "setBigInt64" | "setFloat64", value: number | bigint, out: number[]): void {
-  const view = new DataView(new ArrayBuffer(set === "setUint32" ? 4 : 8));
+function wide(set: "setBigInt64" | "setFloat64", value: number | bigint): Part {
+  const view = new DataView(new ArrayBuffer(8));
   view[set](0, value as never);
-  out.push(head, ...new Uint8Array(view.buffer));
+  return new Uint8Array(view.buffer);
 }
 
 class Reader {

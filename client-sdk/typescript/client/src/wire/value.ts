@@ -35,6 +35,11 @@ export function int8Of(value: number | bigint): number | bigint {
   return Number.isSafeInteger(Number(value)) ? Number(value) : value;
 }
 
+/** How many bytes a text has in UTF-8; not every runtime that uses the codec `json` has a TextEncoder. */
+export const utf8Length = (text: string): number =>
+  // Each half of a surrogate pair stands for two bytes, as other characters below U+0800 do.
+  text.replace(/[\u0800-\ud7ff\ue000-\uffff]/g, "...").replace(/[^\0-\x7f]/g, "..").length;
+
 function fromJson(cell: unknown, type: ColumnType): Value | undefined {
   switch (type) {
     case "bool":

@@ -6,7 +6,7 @@ import { TidegateClient } from "../../src/index.js";
 import type { ClientOptions } from "../../src/options.js";
 import type { Mutators } from "../../src/optimistic/transaction.js";
 import { parse, stringify } from "../../src/wire/codec.js";
-import type { ClientMessage, Layout, Op, ServerMessage } from "../../src/wire/messages.js";
+import type { ClientMessage, Layout, Limits, Op, ServerMessage } from "../../src/wire/messages.js";
 import { FP, ISSUES } from "./script.js";
 
 /** One connection as the server sees it. */
@@ -27,8 +27,8 @@ export class Peer {
     return this;
   }
 
-  welcome(): this {
-    return this.say({ welcome: { protocol: 1, server: "test", conn: this.conn, cv: 1 } });
+  welcome(limits: Limits = {}): this {
+    return this.say({ welcome: { protocol: 1, server: "test", conn: this.conn, cv: 1, limits } });
   }
 
   /** The messages of a kind that were heard. */
@@ -68,9 +68,9 @@ export class Stage<M extends Mutators = Record<never, never>> {
   }
 
   /** The newest connection, opened and welcomed. */
-  async accept(): Promise<Peer> {
+  async accept(limits?: Limits): Promise<Peer> {
     await this.settle();
-    return this.peer.open().welcome();
+    return this.peer.open().welcome(limits);
   }
 }
 

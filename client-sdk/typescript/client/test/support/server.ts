@@ -36,10 +36,11 @@ export interface Server {
   stop(signal?: NodeJS.Signals): Promise<void>;
 }
 
-/** Starts a server; `dataDir` is empty for one in memory. */
-export async function startServer({ dataDir = "", port = 0 } = {}): Promise<Server> {
+/** Starts a server; `dataDir` is empty for one in memory, `limits` are settings of that section. */
+export async function startServer({ dataDir = "", port = 0, limits = {} as Readonly<Record<string, number>> } = {}): Promise<Server> {
   const child = spawn(binary(), ["serve", "--addr", `127.0.0.1:${port}`, "--data-dir", dataDir, "--log-filter", "warn"], {
     stdio: ["ignore", "pipe", "inherit"],
+    env: { ...process.env, ...Object.fromEntries(Object.entries(limits).map(([key, value]) => [`TIDEGATE_LIMITS_${key.toUpperCase()}`, String(value)])) },
   });
   const ended = new Promise<void>((resolve) => child.once("close", () => resolve()));
   const addr = await new Promise<string>((resolve, reject) => {
