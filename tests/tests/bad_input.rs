@@ -366,6 +366,14 @@ fn mutations_go_in_order_exactly_once() {
             assert_eq!(answer, [(id, Some(code))], "{op}");
         }
         shows_last_mutation_id(server, &client_id, 11).await;
+        // Answers that were lost with a connection are the same on the next.
+        let mut raw = Raw::hello(server.addr(), codec, json!({ "client_id": client_id })).await;
+        let again = push(
+            &mut raw,
+            json!([insert(1, base), insert(2, base + 2), insert(3, base + 3), {"id": 4, "ops": []}]),
+        )
+        .await;
+        assert_eq!(again, [(1, None), (2, conflict), (3, None), (4, Some(ErrorCode::UnknownTable))]);
         let mut http = Http::connect(server.addr()).await;
         http.put(
             "/v1/queries/pushed",

@@ -7,6 +7,7 @@
 //! starts from the last durable snapshot again. A full listener makes the thread wait, and so, in the end, the
 //! writers: that is the back-pressure chain.
 
+mod mutation;
 mod transaction;
 mod views;
 
@@ -16,16 +17,16 @@ pub use views::{Materialization, MaterializationOutcome};
 use super::{
     Commits, CommitsOutcome, Delta, Draft, IdempotencyEntry, IdempotencyTag, IndexId, IndexSpec, Mutation,
     MutationEffect, MutationOutcome, Snapshot, SnapshotEditor, TablesOutcome,
-    apply::{apply, apply_to, check_rules, missing_tables},
+    apply::{apply_to, check_rules, missing_tables},
     commit_error::{CommitError, CommitErrorKind, CommitProblem},
     draft::CommitLimits,
     idempotency::IdempotencyKeys,
     indexes::{Aside, BuiltIndex, IndexAnswer, Indexes},
     journal::Journal,
-    limits::{CLIENT_ID_BYTES_MAX, GROUP_BYTES_MAX, GROUP_COMMITS_MAX, RUN_BODY_MIN, RUN_COMMITS_MAX},
+    limits::{GROUP_BYTES_MAX, GROUP_COMMITS_MAX, REFUSALS_KEPT_MAX, RUN_BODY_MIN, RUN_COMMITS_MAX},
     published::Published,
     record,
-    system_tables::{last_mutation_id, set_last_mutation_id},
+    refusals::{Refusal, Refusals},
 };
 use parking_lot::Mutex;
 use std::{
@@ -74,6 +75,7 @@ pub(super) struct Committer {
     /// For threads that report back. Keeps the queue open, so closing is by [`Shared::closing`].
     submissions: mpsc::Sender<Submission>,
     views: LiveViews,
+    refusals: Refusals,
     /// The tables after the last commit applied, which may not be durable yet.
     head: Arc<Snapshot>,
     group: Group,
@@ -87,6 +89,7 @@ struct Group {
     commits: usize,
     deltas: Vec<Arc<Delta>>,
     keys: HashMap<Arc<str>, IdempotencyEntry>,
+    refusals: Vec<Refusal>,
     record_bytes: usize,
     last_sequence: u64,
     answers: Vec<Answer>,
@@ -153,6 +156,7 @@ impl Committer {
             indexes: Indexes::new(index_inline_rows_max),
             submissions,
             views: LiveViews::default(),
+            refusals: Refusals::new(REFUSALS_KEPT_MAX),
             head,
             group: Group::default(),
             buffer: Vec::new(),
@@ -414,53 +418,6 @@ impl Committer {
         Ok(TablesOutcome { cv: self.head.cv(), created })
     }
 
-    fn mutation(&mut self, mutation: Mutation) -> MutationEffect {
-        let Mutation { client_id, id, ops } = mutation;
-        let bytes_max = CLIENT_ID_BYTES_MAX;
-        if !(1..=bytes_max).contains(&client_id.len()) || client_id.contains('\0') {
-            return MutationEffect::NotTaken(CommitProblem::BadClientId { bytes_max }.into());
-        }
-        if id == 0 {
-            return MutationEffect::NotTaken(CommitProblem::MutationIdZero.into());
-        }
-        let last = last_mutation_id(&self.head, &client_id);
-        if id <= last {
-            return MutationEffect::Repeated;
-        }
-        let gap = || CommitProblem::MutationGap { expected: last + 1, found: id };
-        if id != last + 1 {
-            return MutationEffect::NotTaken(gap().into());
-        }
-        let Ok(stored_id) = i64::try_from(id) else { return MutationEffect::NotTaken(gap().into()) };
-        let (applied, at) = match ops {
-            Ok(draft) => (apply(&draft, &self.head, &self.limits), draft.at),
-            Err(error) => (Err(error), None),
-        };
-        let (refused, mut editor) = match applied {
-            Ok(editor) => (None, editor),
-            Err(error) if is_final(&error) => (Some(error), SnapshotEditor::new(Arc::clone(&self.head))),
-            Err(error) => return MutationEffect::NotTaken(error),
-        };
-        // The id advances with the write or with its refusal, so that what is queued behind it goes on.
-        set_last_mutation_id(&mut editor, &client_id, stored_id);
-        match (self.finish(editor, at, None), refused) {
-            (Ok(_), None) => MutationEffect::Applied,
-            (Ok(_), Some(error)) => MutationEffect::Refused(error),
-            (Err(error), _) if is_final(&error) => self.refuse_oversized(&client_id, stored_id, error),
-            (Err(error), _) => MutationEffect::NotTaken(error),
-        }
-    }
-
-    /// A mutation whose record the log does not take: only the id advances.
-    fn refuse_oversized(&mut self, client_id: &str, id: i64, error: CommitError) -> MutationEffect {
-        let mut editor = SnapshotEditor::new(Arc::clone(&self.head));
-        set_last_mutation_id(&mut editor, client_id, id);
-        match self.finish(editor, None, None) {
-            Ok(_) => MutationEffect::Refused(error),
-            Err(error) => MutationEffect::NotTaken(error),
-        }
-    }
-
     /// Makes the group durable, publishes it, and answers; on failure undoes it and says so.
     fn flush(&mut self) -> Result<(), CommitError> {
         let group = std::mem::take(&mut self.group);
@@ -493,6 +450,7 @@ impl Committer {
                 keys.put(key, entry);
             }
         }
+        self.refusals.extend(group.refusals);
         for delta in &group.deltas {
             self.publish(delta);
         }

@@ -42,6 +42,9 @@ pub const IDEMPOTENCY_KEYS_MAX_DEFAULT: usize = 100_000;
 /// Longest idempotency key, in bytes.
 pub const IDEMPOTENCY_KEY_BYTES_MAX: usize = 255;
 
+/// Refused mutations remembered, to answer them again; the oldest are forgotten first.
+pub const REFUSALS_KEPT_MAX: usize = 4_096;
+
 /// Longest client id, in bytes.
 pub const CLIENT_ID_BYTES_MAX: usize = 255;
 

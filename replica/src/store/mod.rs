@@ -17,6 +17,7 @@ pub mod key;
 pub mod limits;
 mod published;
 mod record;
+mod refusals;
 pub mod relation;
 mod replay;
 mod rules;

@@ -8,10 +8,10 @@
 mod batch;
 mod change;
 mod effect;
+mod message_limits;
 mod mutations;
 mod node;
 mod pool;
-mod push_limits;
 mod result_tree;
 mod sequence;
 mod shape;
@@ -42,9 +42,9 @@ use crate::{
     error::{Fault, MutationError},
     query::Query,
 };
+use message_limits::MessageLimits;
 use mutations::Mutations;
 use pool::Pool;
-use push_limits::PushLimits;
 use std::collections::{BTreeMap, BTreeSet};
 use subscription::Subscription;
 use tidegate_wire::{
@@ -95,6 +95,8 @@ pub(crate) struct State {
     /// Whether a release that was due waits for `catching_up`.
     held_back: bool,
     mutations: Mutations,
+    /// What the last server that was welcoming takes.
+    limits: MessageLimits,
 }
 
 impl State {
@@ -113,6 +115,7 @@ impl State {
             waiting_ops: 0,
             catching_up: BTreeSet::new(),
             held_back: false,
+            limits: MessageLimits::default(),
         }
     }
 
@@ -131,12 +134,24 @@ impl State {
         self.connection = Some(codec);
         let client_id = self.options.client_id.clone();
         effects.push(Effect::Send(ClientMessage::Hello(Hello { client_id, token })));
-        for subscription in self.subscriptions.values_mut() {
+        for subscription in self.subscriptions.values() {
             if subscription.tree.is_some() {
                 self.catching_up.insert(subscription.sub);
             }
-            if let Some(subscribe) = subscription.subscribe() {
-                effects.push(Effect::Send(ClientMessage::Subscribe(Box::new(subscribe))));
+        }
+        let subs: Vec<SubId> = self.subscriptions.keys().copied().collect();
+        subs.into_iter().for_each(|sub| self.ask(sub, effects));
+    }
+
+    /// Asks the server for a subscription, if that is due; one that no message holds ends.
+    fn ask(&mut self, sub: SubId, effects: &mut Vec<Effect>) {
+        let subscription = self.subscriptions.get_mut(&sub).expect("asked for what is there");
+        let Some(subscribe) = subscription.subscribe() else { return };
+        let message = ClientMessage::Subscribe(Box::new(subscribe));
+        match self.limits.check(&message) {
+            Ok(()) => effects.push(Effect::Send(message)),
+            Err(Fault { code, message, retry }) => {
+                self.faulted(Faulted { sub, code, message, retry }, effects)
             }
         }
     }
@@ -162,13 +177,10 @@ impl State {
     pub(crate) fn subscribe(&mut self, query: Query, effects: &mut Vec<Effect>) -> SubId {
         let sub = self.next_sub;
         self.next_sub = sub.next();
-        let mut subscription = Subscription::new(sub, Some(query));
-        if self.connection.is_some()
-            && let Some(subscribe) = subscription.subscribe()
-        {
-            effects.push(Effect::Send(ClientMessage::Subscribe(Box::new(subscribe))));
+        self.subscriptions.insert(sub, Subscription::new(sub, Some(query)));
+        if self.connection.is_some() {
+            self.ask(sub, effects);
         }
-        self.subscriptions.insert(sub, subscription);
         sub
     }
 
@@ -215,7 +227,8 @@ impl State {
         let Some(codec) = self.connection else { return };
         let outcome = match message {
             ServerMessage::Welcome(welcome) => {
-                self.mutations.limit(PushLimits::announced(codec, &welcome.limits));
+                self.limits = MessageLimits::announced(codec, &welcome.limits);
+                self.mutations.limit(self.limits);
                 effects.push(Effect::Welcomed);
                 Ok(())
             }

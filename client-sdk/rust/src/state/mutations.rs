@@ -4,7 +4,7 @@
 //! the subscription 0, was seen. Every connection sends again from the first mutation in the queue; the server
 //! acknowledges without effect what it has applied already.
 
-use super::{effect::Effect, push_limits::PushLimits};
+use super::{effect::Effect, message_limits::MessageLimits};
 use crate::error::{Fault, MutationError};
 use std::collections::VecDeque;
 use tidegate_wire::{
@@ -33,7 +33,7 @@ pub(crate) struct Mutations {
     /// That count.
     counted: u64,
     /// What this connection's server takes.
-    limits: PushLimits,
+    limits: MessageLimits,
 }
 
 #[derive(Debug)]
@@ -61,12 +61,12 @@ impl Mutations {
             confirmed_cv: Cv(0),
             ready: false,
             counted: 0,
-            limits: PushLimits::default(),
+            limits: MessageLimits::default(),
         }
     }
 
     /// The server told what it takes on this connection.
-    pub(crate) fn limit(&mut self, limits: PushLimits) {
+    pub(crate) fn limit(&mut self, limits: MessageLimits) {
         self.limits = limits;
     }
 
@@ -164,30 +164,38 @@ impl Mutations {
 
     fn send_from(&mut self, from: usize, effects: &mut Vec<Effect>) {
         let mut last = self.last_id.unwrap_or(0);
-        let mut mutations = Vec::new();
-        for pending in self.queue.iter_mut().skip(from) {
+        let due = self.queue.iter_mut().skip(from).map(|pending| {
             let id = *pending.id.get_or_insert_with(|| {
                 last += 1;
                 last
             });
-            let mut mutation = Mutation { id, ops: pending.ops.clone() };
-            if let Err(fault) = self.limits.check(&mutation) {
-                // Its id is sent all the same, as the server takes no gap.
-                mutation.ops = Vec::new();
-                if id > self.counted && pending.answer.replace(Answer::Refused).is_none() {
-                    pending.ops = Vec::new();
-                    effects.push(Effect::Refused { ticket: pending.ticket, fault });
-                }
-            }
-            mutations.push(mutation);
-        }
+            Mutation { id, ops: pending.ops.clone() }
+        });
+        let mut parts = Vec::new();
+        self.limits.divide(due.collect(), &mut parts);
         self.last_id = Some(last);
-        self.limits.divide(mutations, &mut |mutations| effects.push(push(mutations)));
+        for part in parts {
+            let mutations = part.unwrap_or_else(|(id, fault)| {
+                self.refuse(id, fault, effects);
+                // Its id is sent all the same, as the server takes no gap.
+                vec![Mutation { id, ops: Vec::new() }]
+            });
+            effects.push(Effect::Send(push_of(mutations)));
+        }
     }
-}
 
-fn push(mutations: Vec<Mutation>) -> Effect {
-    Effect::Send(push_of(mutations))
+    /// No message holds it. What the server has already it has, though.
+    fn refuse(&mut self, id: u64, fault: Fault, effects: &mut Vec<Effect>) {
+        if id <= self.counted {
+            return;
+        }
+        let of_id = self.queue.iter_mut().find(|pending| pending.id == Some(id));
+        let pending = of_id.expect("what is sent waits in the queue");
+        pending.ops = Vec::new();
+        if pending.answer.replace(Answer::Refused).is_none() {
+            effects.push(Effect::Refused { ticket: pending.ticket, fault });
+        }
+    }
 }
 
 /// The message. An application gives JSON, and nothing here knows the columns' types.
@@ -220,7 +228,7 @@ mod tests {
     fn a_mutation_that_no_message_holds_is_refused_and_those_after_it_go_on() {
         let (mut mutations, mut effects) = (Mutations::new(10), Vec::new());
         let announced = json!({"message_bytes_max": 200});
-        mutations.limit(PushLimits::announced(Codec::Json, announced.as_object().expect("an object")));
+        mutations.limit(MessageLimits::announced(Codec::Json, announced.as_object().expect("an object")));
         let large = mutations.push(insert(&"a".repeat(200)), &mut effects).expect("there is room");
         mutations.push(insert("b"), &mut effects).expect("there is room");
         mutations.counted(Some(0), &mut effects);

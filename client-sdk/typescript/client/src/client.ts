@@ -69,7 +69,6 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
     this.#queue = new MutationQueue({
       state: this.#state,
       mutators,
-      codec,
       mutationsMax: options.mutationsMax ?? 1_000,
       storage,
       poster: post && new Poster(post, this.#answered, this.#backoff()),
@@ -242,11 +241,14 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
     const told: (() => void)[] = [];
     for (const effect of effects) {
       switch (effect.kind) {
-        case "send":
-          this.#connection.send(effect.message);
+        case "send": {
+          const { message } = effect;
+          const error = this.#connection.send(message);
+          if (error && "subscribe" in message) this.#carryOut(this.#state.receive({ faulted: { ...error, sub: message.subscribe.sub, retry: false } }));
           break;
+        }
         case "welcomed":
-          this.#connection.welcomed();
+          this.#connection.welcomed(this.#state.welcome!.limits?.message_bytes_max);
           break;
         case "released":
           this.#released(effect, updates);

@@ -1,10 +1,10 @@
-// What the server's limits on messages mean for mutations: many are sent in several messages, and one that no message can
-// hold is refused, while those behind it go on.
+// What the server's limits on messages mean: many mutations are sent in several messages, and a mutation or a query that
+// no message can hold is refused, while others go on.
 
 import "fake-indexeddb/auto";
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { from, indexedDbStorage, int8, table, text, type TidegateClient, type TidegateError, type Transaction } from "../src/index.js";
+import { from, indexedDbStorage, int8, isIn, table, text, type TidegateClient, type TidegateError, type Transaction } from "../src/index.js";
 import { encode } from "../src/wire/codec.js";
 import { batch, progress, Stage, subscribed } from "./support/memory.js";
 import { OWN } from "./support/script.js";
@@ -65,7 +65,7 @@ for (const codec of ["json", "msgpack"] as const) {
     await client.mutate.add(most).confirmed;
     const tooLarge = client.mutate.add(noteOf(2_001, first + 1, codec));
     const behind = client.mutate.add({ id: first + 2, text: "behind" });
-    const message = "add takes 2001 bytes to send, a message may have 2000: write less at once";
+    const message = "a message may have 2000 bytes, not 2001";
     await assert.rejects(tooLarge.confirmed, { code: "message_too_large", message });
     assert.deepEqual(view.rows.map(({ id }) => id), [first, first + 2], "it is taken back, and what is behind it still shows");
     await behind.confirmed;
@@ -86,6 +86,23 @@ for (const codec of ["json", "msgpack"] as const) {
     assert.deepEqual(ids.filter((id) => !shown.includes(id)), [first + 22]);
   });
 }
+
+test("a query that no message holds fails by itself", async () => {
+  const large = () => from(notes).where(({ id }) => isIn(id, Array.from({ length: 1_000 }, (_, at) => at)));
+  // The limit is not known before the first connection: that is lost, and the next knows.
+  const early = connect<typeof mutators>(server, { mutators, backoffMs: 1 });
+  clients.push(early);
+  const small = early.view(from(notes).where("id", "<", 50));
+  const message = /^a message may have 2000 bytes, not \d{4}$/;
+  await assert.rejects(early.view(large()).complete(), { code: "message_too_large", message });
+  await small.complete();
+  const { conn } = early;
+  assert.equal(conn !== undefined, true);
+  await assert.rejects(early.view(large().orderBy("text")).complete(), { code: "message_too_large", message });
+  await early.mutate.add({ id: 1, text: "goes on" }).confirmed;
+  assert.deepEqual(small.rows, [{ id: 1, text: "goes on" }]);
+  assert.equal(early.conn, conn);
+});
 
 test("what a tab without a connection made is refused by the tab that sends, and goes from the storage", async () => {
   const storage = () => indexedDbStorage({ name: "limits", locks: null, leaseMs: 150 });

@@ -171,8 +171,8 @@ fn mutations_apply_once_in_order_and_refusals_advance_the_id() {
 
     // Refused by the rows, then by resolving; the operations before the refused one leave nothing.
     let ops = format!("{},{}", insert(2, "b"), insert(1, "c"));
-    let MutationEffect::Refused(error) = mutate(&store, "c", 2, &ops) else { panic!("a refusal") };
-    assert_eq!((error.code(), error.place.op), (CommitErrorKind::Conflict, Some(1)));
+    let MutationEffect::Refused(conflict) = mutate(&store, "c", 2, &ops) else { panic!("a refusal") };
+    assert_eq!((conflict.code(), conflict.place.op), (CommitErrorKind::Conflict, Some(1)));
     let MutationEffect::Refused(error) = mutate(&store, "c", 3, r#"{"delete":"none","key":{}}"#) else {
         panic!("a refusal")
     };
@@ -181,11 +181,24 @@ fn mutations_apply_once_in_order_and_refusals_advance_the_id() {
     let changed: Vec<_> = receiver.try_iter().map(|delta| (delta.len(), delta.tables[0].table)).collect();
     assert_eq!(changed, [(1, system_tables::CLIENT_MUTATIONS); 2]);
 
+    // Whoever did not hear of a refusal hears of it now, whatever it sends under that id.
+    assert_eq!(mutate(&store, "c", 2, &insert(7, "g")), MutationEffect::Refused(conflict));
+    assert_eq!(mutate(&store, "c", 1, ""), MutationEffect::Repeated);
+    assert_eq!(store.snapshot().cv().0, cv.0 + 2);
+
     assert_eq!(mutate(&store, "other", 1, ""), MutationEffect::Applied);
+    assert_eq!(
+        mutate(&store, "other", 2, &insert(1, "a")).error().map(|it| it.code()),
+        Some(CommitErrorKind::Conflict)
+    );
     store.close();
     let store = open(Some(dir.path()));
-    assert_eq!((last(&store, "c"), last(&store, "other"), last(&store, "none")), (3, 1, 0));
-    assert_eq!(mutate(&store, "c", 3, &insert(5, "b")), MutationEffect::Repeated);
+    assert_eq!((last(&store, "c"), last(&store, "other"), last(&store, "none")), (3, 2, 0));
+    assert_eq!(
+        mutate(&store, "c", 3, &insert(5, "b")),
+        MutationEffect::Repeated,
+        "refusals are not kept on disk"
+    );
     assert_eq!(mutate(&store, "c", 4, &insert(5, "b")), MutationEffect::Applied);
 }
 

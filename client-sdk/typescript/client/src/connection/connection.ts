@@ -5,7 +5,7 @@
 import { TidegateError } from "../error.js";
 import { decode, encode } from "../wire/codec.js";
 import type { ClientMessage, ErrorBody, ServerMessage } from "../wire/messages.js";
-import type { Codec } from "../wire/value.js";
+import { utf8Length, type Codec } from "../wire/value.js";
 import type { Backoff } from "./backoff.js";
 import type { Connect, Transport } from "./transport.js";
 import { browserWakeups, type Wakeups } from "./wakeups.js";
@@ -70,6 +70,8 @@ export class Connection {
   /** When a connection in doubt counts as dead. */
   #proofBy = Infinity;
   #retry: ReturnType<typeof setTimeout> | undefined;
+  /** Most bytes of a message, as the server said last. */
+  #bytesMax = Infinity;
   /** How it stands. */
   status: ConnectionStatus = { state: "connecting" };
 
@@ -87,13 +89,24 @@ export class Connection {
     this.#dial();
   }
 
-  /** Sends a message on the open connection; without one it is passed over. */
-  send(message: ClientMessage): void {
-    if (this.#open) this.#transport!.send(encode(message, this.#options.codec));
+  /**
+   * Sends a message on the open connection; without one it is passed over. One that is larger than the server takes is
+   * not sent: then this says why.
+   */
+  send(message: ClientMessage): ErrorBody | undefined {
+    if (!this.#open) return undefined;
+    const frame = encode(message, this.#options.codec);
+    const bytes = typeof frame === "string" ? utf8Length(frame) : frame.length;
+    if (bytes > this.#bytesMax) {
+      return { code: "message_too_large", message: `a message may have ${this.#bytesMax} bytes, not ${bytes}` };
+    }
+    this.#transport!.send(frame);
+    return undefined;
   }
 
-  /** The server has answered `hello`. */
-  welcomed(): void {
+  /** The server has answered `hello`, and takes messages of so many bytes. */
+  welcomed(bytesMax = Infinity): void {
+    this.#bytesMax = bytesMax;
     this.#welcomeAt = Date.now();
     this.#setStatus({ state: "connected" });
     this.#events.tick(0);

@@ -7,9 +7,7 @@ import type { Mutation } from "../state/mutations.js";
 import { sameValue } from "../state/shape.js";
 import type { State } from "../state/state.js";
 import type { Storage } from "../storage/storage.js";
-import { bytesOf } from "../wire/codec.js";
 import type { ClientMessage, ErrorBody, PushedMutation } from "../wire/messages.js";
-import type { Codec } from "../wire/value.js";
 import type { Poster } from "./poster.js";
 import { HeldRows } from "./held.js";
 import { PendingRows } from "./pending.js";
@@ -19,15 +17,14 @@ import { Transaction, type MutationHandle, type Mutators } from "./transaction.j
 export interface QueueOptions {
   readonly state: State;
   readonly mutators: Mutators;
-  readonly codec: Codec;
   readonly mutationsMax: number;
   readonly storage: Storage | undefined;
   /** Brings mutations to the application's own backend; without one they are pushed over the socket. */
   readonly poster: Poster | undefined;
   /** A mutation was answered; with an error it was refused. */
   readonly answered: (id: number, error: ErrorBody | null) => void;
-  /** Sends a message on the present connection. */
-  readonly send: (message: ClientMessage) => void;
+  /** Sends a message on the present connection, or says why it is too large. */
+  readonly send: (message: ClientMessage) => ErrorBody | undefined;
   /** Carries the state machine's effects out. */
   readonly carryOut: (effects: readonly Effect[]) => void;
   readonly refused: (error: TidegateError, mutation: Mutation) => void;
@@ -152,21 +149,18 @@ export class MutationQueue {
    * without its operations, since the server has to count its id.
    */
   #push(mutations: Written): void {
-    const { codec, state, send, answered } = this.#options;
-    const { message_bytes_max: bytesMax = Infinity, mutations_max: countMax = Infinity } = state.welcome?.limits ?? {};
-    const push = pushOf(mutations);
-    const bytes = bytesOf(push, codec);
+    const { state, send, answered } = this.#options;
     const half = mutations.length >> 1;
-    if (bytes <= bytesMax && mutations.length <= countMax) {
-      send(push);
-    } else if (half > 0) {
+    const isMany = mutations.length > (state.welcome?.limits?.mutations_max ?? Infinity);
+    const error = isMany || send(pushOf(mutations));
+    if (!error) return;
+    if (half > 0) {
       this.#push(mutations.slice(0, half));
       this.#push(mutations.slice(half));
-    } else {
-      const { id, name } = mutations[0]!;
-      const message = `${name} takes ${bytes} bytes to send, a message may have ${bytesMax}: write less at once`;
+    } else if (error !== true) {
+      const { id } = mutations[0]!;
       // Not before what it did is told.
-      queueMicrotask(() => answered(id, { code: "message_too_large", message }));
+      queueMicrotask(() => answered(id, error));
       send(pushOf([{ id, ops: [] }]));
     }
   }

@@ -2,7 +2,7 @@
 
 import type { ClientMessage, ServerMessage } from "./messages.js";
 import { decodeMsgpack, encodeMsgpack } from "./msgpack.js";
-import { LONG, utf8Length, type Codec } from "./value.js";
+import { LONG, type Codec } from "./value.js";
 
 /** The WebSocket subprotocol of a codec. */
 export const subprotocol = (codec: Codec): string => `tidegate.v1+${codec}`;
@@ -12,12 +12,6 @@ export function encode(message: ClientMessage, codec: Codec): string | Uint8Arra
   return codec === "json" ? stringify(message) : encodeMsgpack(message);
 }
 
-/** How many bytes a message has as a frame. */
-export function bytesOf(message: ClientMessage, codec: Codec): number {
-  const frame = encode(message, codec);
-  return typeof frame === "string" ? utf8Length(frame) : frame.length;
-}
-
 /**
  * The messages of one frame.
  *
@@ -25,14 +19,14 @@ export function bytesOf(message: ClientMessage, codec: Codec): number {
  */
 export function decode(frame: unknown, codec: Codec): ServerMessage[] {
   if ((codec === "json") !== (typeof frame === "string")) throw new TypeError("a frame of the wrong type");
-  const messages = typeof frame === "string" ? [parse(frame)] : decodeMsgpack(toBytes(frame as ArrayBuffer | ArrayBufferView));
+  const messages = typeof frame === "string" ? [parse(frame)] : decodeMsgpack(bytesOf(frame as ArrayBuffer | ArrayBufferView));
   if (!messages.every((message) => typeof message === "object" && message !== null)) {
     throw new TypeError("a message of the wrong type");
   }
   return messages as ServerMessage[];
 }
 
-const toBytes = (frame: ArrayBuffer | ArrayBufferView): Uint8Array =>
+const bytesOf = (frame: ArrayBuffer | ArrayBufferView): Uint8Array =>
   ArrayBuffer.isView(frame) ? new Uint8Array(frame.buffer, frame.byteOffset, frame.byteLength) : new Uint8Array(frame);
 
 /** JSON text in which bigints are plain numbers, and doubles that are no numbers are their names. */
