@@ -4,6 +4,7 @@ import "fake-indexeddb/auto";
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { from, indexedDbStorage, int8, table, text, type Transaction } from "../src/index.js";
+import type { Content } from "../src/state/subscription.js";
 import type { Storage } from "../src/storage/storage.js";
 import type { LockManagerLike } from "../src/storage/writer.js";
 import type { Layout } from "../src/wire/messages.js";
@@ -256,6 +257,20 @@ test("a storage that fails is told of, and the client does without", async () =>
   await client.mutate.add({ id: 1_000_000, text: "kept nowhere" }).confirmed;
   assert.ok(errors.length > 0 && errors[0] === "storage: no space", String(errors));
   client.close();
+});
+
+test("where results cannot be kept, mutations are forgotten all the same", async () => {
+  const name = `storage-${(names += 1)}`;
+  const storage = indexedDbStorage({ name, locks: null, saveAfterMs: 0 });
+  const failures: Error[] = [];
+  await storage.open({ writer() {}, added() {}, numbered() {}, answered() {}, failed: (error) => failures.push(error) });
+  await storage.addMutation({ ticket: "t", name: "add", args: {}, ops: [] });
+  await storage.settle("t", 1, false);
+  const content = () => ({ layout: { tables: [], places: [] }, rows: [() => "nothing that a database holds"] }) as unknown as Content;
+  storage.changed(() => ({ cv: 1, queries: [{ key: "a", resume: undefined, version: 1, content }] }));
+  await stored(names, "mutations", 0);
+  assert.equal(failures.length, 1, String(failures));
+  storage.close();
 });
 
 test("the results that were not saved for longest go first", async () => {

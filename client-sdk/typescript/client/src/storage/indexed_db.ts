@@ -116,7 +116,7 @@ class IndexedDbStorage implements Storage {
   async #save(queries: ReadonlyMap<string, SavedQuery>): Promise<void> {
     const savedAt = Date.now();
     const settled = new Map(this.#settled);
-    await this.#write(async (stores) => {
+    const kept = this.#write(async (stores) => {
       if (settled.size > 0) await forget(stores, settled);
       const [positions, contents] = [stores(QUERIES), stores(CONTENTS)];
       for (const [key, { cv, resume, content }] of queries) {
@@ -131,10 +131,13 @@ class IndexedDbStorage implements Storage {
         contents.delete(key);
       }
     });
+    // Where results find no room, mutations are not to pile up as well.
+    await kept.catch(() => this.#write((stores) => forget(stores, settled)));
     for (const [ticket, id] of settled) {
       this.#settled.delete(ticket);
       this.answered(id, null);
     }
+    await kept;
   }
 
   addMutation(mutation: Mutation): Promise<void> {
