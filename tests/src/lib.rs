@@ -20,6 +20,7 @@ pub mod nexmark;
 pub mod oracle;
 pub mod postgres;
 pub mod row_changes;
+mod shrink;
 pub mod sql;
 pub mod tpch;
 pub mod workload;

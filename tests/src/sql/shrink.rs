@@ -4,6 +4,7 @@ use super::{
     Case, Question,
     ast::{Body, By, Distinct, Expr, Group, Node, On, Query, Select, Source},
 };
+use crate::shrink::fewer;
 use serde_json::Value as Json;
 
 impl Case {
@@ -89,27 +90,6 @@ impl Case {
             }
         }
     }
-}
-
-/// Removes runs of items, long ones first, as long as `fails` holds without them.
-fn fewer(items: &[Json], mut fails: impl FnMut(&[Json]) -> bool) -> Vec<Json> {
-    let mut kept = items.to_vec();
-    let mut length = kept.len();
-    while length > 0 {
-        // From the end: what comes late depends on what comes early.
-        let mut end = kept.len();
-        while end > 0 {
-            let start = end.saturating_sub(length);
-            let mut candidate = kept.clone();
-            candidate.drain(start..end);
-            if fails(&candidate) {
-                kept = candidate;
-            }
-            end = start;
-        }
-        length /= 2;
-    }
-    kept
 }
 
 /// Lists with one thing less, or with one thing simpler.

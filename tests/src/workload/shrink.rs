@@ -1,6 +1,7 @@
 //! Making a failing workload small.
 
 use super::{Step, Workload};
+use crate::shrink::fewer;
 use serde_json::Value;
 use std::collections::BTreeSet;
 
@@ -93,27 +94,6 @@ fn asks_for(query: &Value, name: &str) -> bool {
         Value::Array(items) => items.iter().any(|inner| asks_for(inner, name)),
         _ => false,
     }
-}
-
-/// Removes runs of items, long ones first, as long as `fails` holds without them.
-fn fewer<T: Clone>(items: &[T], mut fails: impl FnMut(&[T]) -> bool) -> Vec<T> {
-    let mut kept = items.to_vec();
-    let mut length = kept.len();
-    while length > 0 {
-        // From the end: what comes late depends on what comes early.
-        let mut end = kept.len();
-        while end > 0 {
-            let start = end.saturating_sub(length);
-            let mut candidate = kept.clone();
-            candidate.drain(start..end);
-            if fails(&candidate) {
-                kept = candidate;
-            }
-            end = start;
-        }
-        length /= 2;
-    }
-    kept
 }
 
 /// The steps without those that no longer refer to a connection or subscription.
