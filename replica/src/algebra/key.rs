@@ -1,9 +1,13 @@
 //! The key of a query's rows: columns by which each row differs from all others, carried along where the query does not
 //! show them, so that a changed row is told as an edit.
 
-use super::{Column, JoinKind, SetKind, flat::Flat, positions::Positions};
-use crate::expr::Scalar;
-use std::sync::Arc;
+use super::{
+    Column, JoinKind, SetKind,
+    flat::Flat,
+    positions::{Positions, conjuncts},
+};
+use crate::expr::{Compare, Condition, Scalar};
+use std::{ops::Range, sync::Arc};
 use tidegate_wire::model::ColumnType;
 
 /// Rows with their key's columns among theirs: those the query had first, further ones behind.
@@ -55,14 +59,27 @@ pub fn keyed(rel: &Arc<Flat>) -> Option<Keyed> {
                 Scalar::Column(position + moved)
             });
             let types = [left_types.clone(), right_types.clone()].concat();
-            let pair = Flat::Join { kind: *kind, left: left.rel, right: right.rel, condition };
+            let mut conditions = Vec::new();
+            conjuncts(&condition, &mut conditions);
+            let border = left_types.len();
+            let right_key: Vec<usize> = right.key.iter().map(|at| border + at).collect();
             let order: Vec<usize> = (0..left_len)
                 .chain(left_types.len()..left_types.len() + right_len)
                 .chain(left_len..left_types.len())
                 .chain(left_types.len() + right_len..types.len())
                 .collect();
-            let key = left.key.into_iter().chain(right.key.into_iter().map(|at| left_types.len() + at));
-            reordered(pair, &types, &order, key)
+            // A row that finds at most one partner has its own key.
+            let key = if *kind != JoinKind::Full
+                && finds_one(&conditions, &right_key, &types, border..types.len())
+            {
+                left.key
+            } else if *kind == JoinKind::Inner && finds_one(&conditions, &left.key, &types, 0..border) {
+                right_key
+            } else {
+                [left.key, right_key].concat()
+            };
+            let pair = Flat::Join { kind: *kind, left: left.rel, right: right.rel, condition };
+            reordered(pair, &types, &order, key.into_iter())
         }
         Flat::Mark { left, right, on, condition, is_two_valued } => {
             let left_len = left.types().len();
@@ -108,6 +125,34 @@ pub fn keyed(rel: &Arc<Flat>) -> Option<Keyed> {
             reordered(rel, &types, &order, key.into_iter())
         }
     }
+}
+
+/// Whether conditions over pairs of rows let a row find at most one partner: each column of the partners' key is to equal
+/// something that is not of the partner. `types` are the columns' of the pairs, `partner` those of the partner.
+pub(super) fn finds_one(
+    conditions: &[Condition],
+    key: &[usize],
+    types: &[ColumnType],
+    partner: Range<usize>,
+) -> bool {
+    let is_equal = |column: usize, own: &Scalar, other: &Scalar| {
+        *own == Scalar::Column(column)
+            && !other.positions().iter().any(|position| partner.contains(position))
+            && other.column_type(types) == Some(types[column])
+    };
+    key.iter().all(|&column| {
+        conditions.iter().any(|condition| {
+            let (a, b) = match condition {
+                Condition::Compare(Compare::Equal, a, b) => (a, b),
+                Condition::Not(inner) => match &**inner {
+                    Condition::IsDistinct(a, b) => (a, b),
+                    _ => return false,
+                },
+                _ => return false,
+            };
+            is_equal(column, a, b) || is_equal(column, b, a)
+        })
+    })
 }
 
 /// Whether a column is known to hold no NULL: it is a table's key column that no outer join pads.

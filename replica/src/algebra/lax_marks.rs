@@ -4,31 +4,29 @@ use super::{flat::Flat, positions::Positions};
 use crate::expr::{Condition, Scalar};
 use std::sync::Arc;
 
-/// A filter below an operator that reads some columns only, with marks that need not tell false from NULL, where the
-/// operator does not read them and the filter takes false as well as NULL: those can be looked up by key.
+/// Filters and marks below an operator that reads some columns: the marks need not tell false from NULL where neither the
+/// operator nor a comparison reads them, and filters take false as well as NULL. Those can be looked up by key.
 pub(super) fn with_lax_marks(input: &Arc<Flat>, mut strict: Vec<usize>) -> Arc<Flat> {
-    let Flat::Filter { input: filtered, condition } = &**input else { return Arc::clone(input) };
-    strict_columns(condition, false, &mut strict);
-    let relaxed = relax(filtered, &strict);
-    Arc::new(Flat::Filter { input: relaxed, condition: condition.clone() })
-}
-
-fn relax(input: &Arc<Flat>, strict: &[usize]) -> Arc<Flat> {
-    let Flat::Mark { left, right, on, condition, is_two_valued } = &**input else {
-        return Arc::clone(input);
-    };
-    let own = left.types().len();
-    let is_strict = strict.contains(&own);
-    let mut strict = strict.to_vec();
-    // A mark further down is read by this one's comparisons, too. Behind the left row's columns stand the right row's.
-    strict.extend(condition.positions().into_iter().filter(|position| *position < own));
-    on.iter().for_each(|on| on.left.read(&mut |position| strict.push(position)));
-    Arc::new(Flat::Mark {
-        left: relax(left, &strict),
-        right: Arc::clone(right),
-        on: on.clone(),
-        condition: condition.clone(),
-        is_two_valued: *is_two_valued || !is_strict,
+    Arc::new(match &**input {
+        Flat::Filter { input, condition } => {
+            strict_columns(condition, false, &mut strict);
+            Flat::Filter { input: with_lax_marks(input, strict), condition: condition.clone() }
+        }
+        Flat::Mark { left, right, on, condition, is_two_valued } => {
+            let own = left.types().len();
+            let is_strict = strict.contains(&own);
+            // Behind the left row's columns stand the right row's.
+            strict.extend(condition.positions().into_iter().filter(|position| *position < own));
+            on.iter().for_each(|on| on.left.read(&mut |position| strict.push(position)));
+            Flat::Mark {
+                left: with_lax_marks(left, strict),
+                right: Arc::clone(right),
+                on: on.clone(),
+                condition: condition.clone(),
+                is_two_valued: *is_two_valued || !is_strict,
+            }
+        }
+        _ => return Arc::clone(input),
     })
 }
 

@@ -13,6 +13,7 @@ pub mod key;
 mod lax_marks;
 pub(crate) mod positions;
 pub mod recursion;
+mod semi_join;
 pub mod unnest;
 pub mod window;
 

@@ -12,6 +12,7 @@ use super::{
     lax_marks::with_lax_marks,
     positions::{Positions, all, conjuncts},
     recursion::reads,
+    semi_join::filtered,
 };
 use crate::expr::{Condition, Scalar};
 use std::{collections::HashMap, sync::Arc};
@@ -133,7 +134,7 @@ impl Unnester {
             Rel::Filter { input, condition } => {
                 let input = self.input(input, domain, condition.reads_domain());
                 let condition = condition.behind_domain(domain.from, offset(&input, m));
-                same(&input, Flat::Filter { input: Arc::clone(&input.rel), condition })
+                same(&input, filtered(&input.rel, condition))
             }
             Rel::Project { input, columns } => {
                 let rows = self.input(input, domain, columns.reads_domain());

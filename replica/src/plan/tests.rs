@@ -51,15 +51,49 @@ fn mark_keys(plan: &Plan) -> Vec<usize> {
 #[test]
 fn in_is_looked_up_by_key() {
     let keyed = [
-        "select id from many where few_id in (select id from few)",
-        "select few_id, count(*) as n from many where id in (select kind_id from few) group by few_id",
-        "select id from many where few_id in (select id from few) or id = 3",
+        ("select id from many where few_id in (select kind_id from few)", 1),
+        ("select few_id, count(*) as n from many where id in (select kind_id from few) group by few_id", 1),
+        ("select id from many where few_id in (select id from few) or id = 3", 1),
+        (
+            "select id from many where id in (select kind_id from few) and few_id in (select kind_id from few)",
+            2,
+        ),
     ];
-    for text in keyed {
-        assert_eq!(mark_keys(&plan(text)), [1], "{text}");
+    for (text, marks) in keyed {
+        assert_eq!(mark_keys(&plan(text)), vec![1; marks], "{text}");
     }
     // A mark that is shown has to tell false from NULL.
     assert_eq!(mark_keys(&plan("select id, few_id in (select kind_id from few) as found from many")), [0]);
+}
+
+/// Fails with marks, which hold the outer rows, and begin with all of them.
+#[test]
+fn what_finds_at_most_one_row_of_a_subquery_is_a_join() {
+    let joined = [
+        ("select id from many where few_id in (select id from few)", 1),
+        ("select id from many m where exists (select from few f where f.id = m.few_id and kind_id < 2)", 1),
+        (
+            "select m.id from many m join few f on f.id = m.few_id where f.id in (select id from few where kind_id = 1)",
+            1,
+        ),
+        (
+            "select id from many where few_id in (select few_id from many group by few_id having count(*) > 5)",
+            3,
+        ),
+    ];
+    for (text, nodes) in joined {
+        let plan = plan(text);
+        assert_eq!((mark_keys(&plan), plan.nodes.len()), (vec![], nodes), "{text}: {:?}", plan.nodes);
+    }
+    let marked = [
+        "select id from many where few_id not in (select id from few)",
+        "select id from many m where exists (select from few f where f.kind_id = m.few_id)",
+        "select id from many m where exists (select from few f where f.id <= m.few_id)",
+        "select id, few_id in (select id from few) as found from many where few_id in (select kind_id from few)",
+    ];
+    for text in marked {
+        assert!(!mark_keys(&plan(text)).is_empty(), "{text}");
+    }
 }
 
 /// Fails when an OR is left whole.
