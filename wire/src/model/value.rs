@@ -287,6 +287,12 @@ impl<'a> ValueRef<'a> {
         }
     }
 
+    /// Whether a value can be equal to this one and yet not the same.
+    #[must_use]
+    pub fn has_spellings(self) -> bool {
+        matches!(self, Self::Numeric(_) | Self::Float8(_) | Self::Json(_))
+    }
+
     /// See [`Value::convert_exact`].
     #[must_use]
     pub fn convert_exact(self, ty: ColumnType) -> Option<Value> {
