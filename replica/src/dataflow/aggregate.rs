@@ -158,11 +158,16 @@ impl Grouping<'_> {
                 groups.insert(KeyBytes::from_slice(&self.encoded), Group::new(key, self.aggregates))
             }
         };
-        if !std::mem::replace(&mut groups.groups[place].is_touched, true) {
-            self.touched.push(place);
-        }
+        self.touch(place);
         self.last = Some(place);
         place
+    }
+
+    /// Notes that a group takes rows.
+    fn touch(&mut self, place: usize) {
+        if !std::mem::replace(&mut self.groups.get().groups[place].is_touched, true) {
+            self.touched.push(place);
+        }
     }
 
     /// What that changes.
@@ -221,18 +226,15 @@ impl Taker for Grouping<'_> {
 
     fn merge(&mut self, mut other: Self) {
         self.taken += other.taken;
-        let groups = self.groups.get();
         let Groups { by_key, groups: mut others } = std::mem::take(other.groups.get());
         for (key, place) in by_key {
             let other = others.remove(place);
+            let groups = self.groups.get();
             match groups.by_key.get(&key) {
                 None => self.touched.push(groups.insert(key, other)),
                 Some(&place) => {
-                    let group = &mut groups.groups[place];
-                    if !std::mem::replace(&mut group.is_touched, true) {
-                        self.touched.push(place);
-                    }
-                    group.merge(other);
+                    groups.groups[place].merge(other);
+                    self.touch(place);
                 }
             }
         }
