@@ -318,7 +318,7 @@ fn refusals() {
         (
             "select id from t where at > :q",
             BadArgs,
-            r#"parameter q: expected timestamptz (RFC 3339), found "x" (line 1, column 29)"#,
+            r#"parameter q: expected timestamptz (RFC 3339, years 0000 to 9999), found "x" (line 1, column 29)"#,
         ),
         (
             "select id as a, a from t",
