@@ -262,6 +262,11 @@ fn refusals() {
             "sum of an outer query's columns is not supported (line 1, column 39)",
         ),
         (
+            "select a from t group by a having exists (select 1 from u where u.t_id = max(t.id))",
+            BadQuery,
+            "max of an outer query's columns is not supported (line 1, column 74)",
+        ),
+        (
             "select t.id from t join u using (nope)",
             UnknownColumn,
             "the left side of the join has no column nope (line 1, column 34)",
