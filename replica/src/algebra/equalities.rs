@@ -11,19 +11,26 @@ use std::sync::Arc;
 pub(super) type Pairs = Vec<(usize, usize)>;
 
 /// A subquery that compares what it reads of outer rows for equality alone, without these comparisons: its rows with
-/// further columns behind its own, and pairs of domain column and column that must be equal. `None` for others.
-pub(super) fn equalities(rel: &Arc<Rel>) -> Option<(Arc<Rel>, Pairs)> {
+/// further columns behind its own, and pairs of domain column and column that must be equal. `None` for others, and where
+/// a pair is not of one type: it is found by the bytes of keys, which are the same for equal values of one type only.
+/// `outer` is what the domain's columns are.
+pub(super) fn equalities(rel: &Arc<Rel>, outer: &[Column]) -> Option<(Arc<Rel>, Pairs)> {
     if !reads_domain(rel) {
         return Some((Arc::clone(rel), Vec::new()));
     }
     match &**rel {
         Rel::Filter { input, condition } => {
-            let (mut input, mut pairs) = equalities(input)?;
+            let (mut input, mut pairs) = equalities(input, outer)?;
+            let types = input.types();
             let (mut operands, mut kept) = (Vec::new(), Vec::new());
             conjuncts(condition, &mut operands);
             for operand in operands {
                 if operand.reads_domain() {
-                    pairs.push(equality(&operand)?);
+                    let (column, at) = equality(&operand)?;
+                    if outer[column].ty != types[at] {
+                        return None;
+                    }
+                    pairs.push((column, at));
                 } else {
                     kept.push(operand);
                 }
@@ -34,7 +41,7 @@ pub(super) fn equalities(rel: &Arc<Rel>) -> Option<(Arc<Rel>, Pairs)> {
             Some((input, pairs))
         }
         Rel::Project { input, columns } if !columns.reads_domain() => {
-            let (input, pairs) = equalities(input)?;
+            let (input, pairs) = equalities(input, outer)?;
             let types = input.types();
             let mut columns = columns.clone();
             let pairs = pairs.into_iter().map(|(outer, at)| {
@@ -46,7 +53,8 @@ pub(super) fn equalities(rel: &Arc<Rel>) -> Option<(Arc<Rel>, Pairs)> {
         }
         Rel::Join { kind: JoinKind::Inner, left, right, condition } if !condition.reads_domain() => {
             let (left_len, right_len) = (left.types().len(), right.types().len());
-            let ((left, left_pairs), (right, right_pairs)) = (equalities(left)?, equalities(right)?);
+            let ((left, left_pairs), (right, right_pairs)) =
+                (equalities(left, outer)?, equalities(right, outer)?);
             let types = [left.types(), right.types()].concat();
             let (left_all, right_all) = (left.types().len(), right.types().len());
             let condition = condition.map(&mut |position| {
@@ -69,7 +77,7 @@ pub(super) fn equalities(rel: &Arc<Rel>) -> Option<(Arc<Rel>, Pairs)> {
             Some((Arc::new(Rel::Project { input, columns }), pairs))
         }
         Rel::Distinct { input } => {
-            let (input, pairs) = equalities(input)?;
+            let (input, pairs) = equalities(input, outer)?;
             Some((Arc::new(Rel::Distinct { input }), pairs))
         }
         _ => None,

@@ -7,7 +7,7 @@
 
 use super::{
     Aggregate, AggregateFunction, Column, JoinKind, Rel, Select, Subquery, Test, domain_column,
-    equalities::{Pairs, equalities, reads_domain},
+    equalities::{equalities, reads_domain},
     flat::{Flat, On},
     lax_marks::with_lax_marks,
     positions::{Positions, all, conjuncts},
@@ -314,12 +314,7 @@ impl Unnester {
         let by = offset(&left, domain.len());
         let left_len = left.rel.types().len();
         let outer: Vec<Column> = subquery.domain.behind_domain(domain.from, by);
-        // Keys are found by their bytes, which are the same for equal values of one type only.
-        let is_of_one_type = |(rel, pairs): &(Arc<Rel>, Pairs)| {
-            let types = rel.types();
-            pairs.iter().all(|(column, at)| outer[*column].ty == types[*at])
-        };
-        let (right, on, right_by) = match equalities(&subquery.rel).filter(is_of_one_type) {
+        let (right, on, right_by) = match equalities(&subquery.rel, &outer) {
             Some((rel, pairs)) => {
                 let rel = self.alone(&rel);
                 let types = rel.types();

@@ -1,9 +1,11 @@
 //! What an aggregate holds for one group: enough to take away what was added.
 
 use super::{
+    bag::ByBytes,
     decimal_sum::DecimalSum,
     exact_sum::{ExactSum, nearest},
     sorted::Sorted,
+    spellings::Spellings,
 };
 use crate::{
     algebra::{Aggregate, AggregateFunction},
@@ -14,14 +16,22 @@ use bigdecimal::{BigDecimal, RoundingMode, Zero as _, num_bigint::BigInt};
 use hashbrown::HashMap;
 use smallvec::SmallVec;
 use std::sync::Arc;
-use tidegate_wire::model::{ColumnType, Numeric, Order, Value, ValueRef, key::encode_cell};
+use tidegate_wire::model::{ColumnType, Numeric, Order, Row, Value, ValueRef, key::encode_cell};
 
 /// See the module's description.
 #[derive(Debug)]
 pub(crate) struct Accumulator {
     kind: Kind,
     /// With `distinct`: how often each value is there.
-    seen: Option<Box<HashMap<KeyBytes, i64>>>,
+    seen: Option<Box<HashMap<KeyBytes, Seen>>>,
+}
+
+/// How often a value is there.
+#[derive(Debug)]
+struct Seen {
+    count: i64,
+    /// Of a value that equal ones can differ from.
+    spellings: Option<Spellings>,
 }
 
 #[derive(Debug)]
@@ -65,6 +75,18 @@ struct Special {
     nan: i64,
     infinite: i64,
     negative: i64,
+}
+
+impl Seen {
+    fn new<'a>(cells: impl Iterator<Item = ValueRef<'a>> + Clone) -> Self {
+        let has_spellings = cells.clone().any(ValueRef::has_spellings);
+        Self { count: 0, spellings: has_spellings.then(|| Spellings::of(Row::encode(cells))) }
+    }
+
+    /// Whether the value is there, and how it is spelled where it can be in several ways.
+    fn standing(&self) -> Option<Option<ByBytes>> {
+        (self.count > 0).then(|| self.spellings.as_ref().map(|spellings| ByBytes(spellings.row().clone())))
+    }
 }
 
 impl Special {
@@ -194,15 +216,28 @@ impl Accumulator {
             arguments.iter().for_each(|argument| encode_cell(*argument, Order::ASC, key));
             let value = KeyBytes::from_slice(&key[ordered..]);
             key.truncate(ordered);
-            let count = seen.entry(value.clone()).or_default();
-            let before = *count > 0;
-            *count += weight;
-            let after = *count > 0;
-            if *count == 0 {
+            let cells = arguments.iter().copied();
+            let known = seen.entry(value.clone()).or_insert_with(|| Seen::new(cells.clone()));
+            let before = known.standing();
+            if let Some(spellings) = &mut known.spellings {
+                spellings.add(cells, weight, known.count);
+            }
+            known.count += weight;
+            let after = known.standing();
+            if known.count == 0 {
                 seen.remove(&value);
             }
             if before != after {
-                self.kind.add(arguments, key, if after { 1 } else { -1 });
+                for (spelled, weight) in [(before, -1), (after, 1)] {
+                    match &spelled {
+                        None => continue,
+                        Some(None) => self.kind.add(arguments, key, weight),
+                        Some(Some(row)) => {
+                            self.kind.add(&row.0.cells().collect::<SmallVec<[_; 2]>>(), key, weight);
+                        }
+                    }
+                    key.truncate(ordered);
+                }
             }
         } else {
             self.kind.add(arguments, key, weight);

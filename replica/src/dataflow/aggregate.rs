@@ -2,9 +2,10 @@
 
 use super::{
     accumulator::Accumulator,
-    bag::{Bag, ByBytes, encode_order},
+    bag::{Bag, encode_order},
     completion::{Columns, Taker},
     join::is_true,
+    spellings::Spellings,
 };
 use crate::{
     algebra::{Aggregate, Column},
@@ -16,8 +17,7 @@ use crate::{
 use hashbrown::HashMap;
 use slab::Slab;
 use smallvec::SmallVec;
-use std::collections::BTreeMap;
-use tidegate_wire::model::{Order, Row, Value, ValueRef, key::encode_cell};
+use tidegate_wire::model::{Order, Row, Value, key::encode_cell};
 
 /// The groups by their key.
 #[derive(Debug, Default)]
@@ -29,11 +29,8 @@ pub(super) struct Groups {
 
 #[derive(Debug)]
 struct Group {
-    /// The key's columns. Of several spellings that are equal (1 and 1.0, 0 and −0) it is the least by its bytes, so that
-    /// it does not depend on which row came first.
-    key: Row,
-    /// How many rows have each spelling, where there are several.
-    spellings: Option<BTreeMap<ByBytes, i64>>,
+    /// The key's columns.
+    key: Spellings,
     rows: i64,
     accumulators: Vec<Accumulator>,
     /// The row that was told last.
@@ -104,7 +101,7 @@ impl Groups {
     }
 
     pub(super) fn retain(&mut self, keep: &dyn Fn(&Row) -> bool) {
-        self.groups.retain(|_, group| keep(&group.key));
+        self.groups.retain(|_, group| keep(group.key.row()));
         self.by_key.retain(|_, place| self.groups.contains(*place));
     }
 }
@@ -132,7 +129,7 @@ impl Grouping<'_> {
         let mut has_spellings = false;
         for column in 0..self.keys {
             let cell = row.cell(column);
-            has_spellings |= matches!(cell, ValueRef::Numeric(_) | ValueRef::Float8(_) | ValueRef::Json(_));
+            has_spellings |= cell.has_spellings();
             encode_cell(cell, Order::ASC, &mut self.buffer);
         }
         let place = match self.last {
@@ -141,7 +138,7 @@ impl Grouping<'_> {
         };
         let group = &mut self.groups.get().groups[place];
         if has_spellings {
-            group.spell(row, self.keys, weight);
+            group.key.add((0..self.keys).map(|column| row.cell(column)), weight, group.rows);
         }
         group.rows += weight;
         for (aggregate, accumulator) in self.aggregates.iter().zip(&mut group.accumulators) {
@@ -161,11 +158,16 @@ impl Grouping<'_> {
                 groups.insert(KeyBytes::from_slice(&self.encoded), Group::new(key, self.aggregates))
             }
         };
-        if !std::mem::replace(&mut groups.groups[place].is_touched, true) {
-            self.touched.push(place);
-        }
+        self.touch(place);
         self.last = Some(place);
         place
+    }
+
+    /// Notes that a group takes rows.
+    fn touch(&mut self, place: usize) {
+        if !std::mem::replace(&mut self.groups.get().groups[place].is_touched, true) {
+            self.touched.push(place);
+        }
     }
 
     /// What that changes.
@@ -181,7 +183,7 @@ impl Grouping<'_> {
             }
             let group = groups.remove(place);
             self.buffer.clear();
-            group.key.cells().for_each(|cell| encode_cell(cell, Order::ASC, &mut self.buffer));
+            group.key.row().cells().for_each(|cell| encode_cell(cell, Order::ASC, &mut self.buffer));
             by_key.remove(self.buffer.as_slice());
             out.extend(group.told.map(|row| (row, -1)));
         }
@@ -224,18 +226,15 @@ impl Taker for Grouping<'_> {
 
     fn merge(&mut self, mut other: Self) {
         self.taken += other.taken;
-        let groups = self.groups.get();
         let Groups { by_key, groups: mut others } = std::mem::take(other.groups.get());
         for (key, place) in by_key {
             let other = others.remove(place);
+            let groups = self.groups.get();
             match groups.by_key.get(&key) {
                 None => self.touched.push(groups.insert(key, other)),
                 Some(&place) => {
-                    let group = &mut groups.groups[place];
-                    if !std::mem::replace(&mut group.is_touched, true) {
-                        self.touched.push(place);
-                    }
-                    group.merge(other);
+                    groups.groups[place].merge(other);
+                    self.touch(place);
                 }
             }
         }
@@ -276,45 +275,14 @@ pub(crate) fn accumulate<R: Cells>(
 impl Group {
     fn new(key: Row, aggregates: &[Aggregate]) -> Self {
         let accumulators = aggregates.iter().map(Accumulator::new).collect();
-        Self { key, spellings: None, rows: 0, accumulators, told: None, is_touched: false }
-    }
-
-    /// Notes how a row that comes or goes so many times spells the key.
-    fn spell<R: Cells>(&mut self, row: &R, keys: usize, weight: i64) {
-        let is_known = (0..keys).all(|column| row.cell(column).is_same(self.key.cell(column)));
-        if !is_known || self.spellings.is_some() {
-            self.spelled(Row::encode((0..keys).map(|column| row.cell(column))), weight);
-        }
-    }
-
-    /// Notes that a spelling comes or goes so many times.
-    fn spelled(&mut self, key: Row, weight: i64) {
-        let (own, rows) = (&self.key, self.rows);
-        let spellings = self.spellings.get_or_insert_with(|| BTreeMap::from([(ByBytes(own.clone()), rows)]));
-        *spellings.entry(ByBytes(key)).or_default() += weight;
-        spellings.retain(|_, count| *count != 0);
-        if let Some((least, _)) = spellings.first_key_value() {
-            self.key = least.0.clone();
-        }
-        if spellings.len() < 2 {
-            self.spellings = None;
-        }
+        let key = Spellings::of(key);
+        Self { key, rows: 0, accumulators, told: None, is_touched: false }
     }
 
     /// Adds the rows of another group of the same key.
     fn merge(&mut self, other: Self) {
-        match other.spellings {
-            Some(spellings) => spellings.into_iter().for_each(|(key, count)| {
-                self.spelled(key.0, count);
-                self.rows += count;
-            }),
-            None => {
-                if self.spellings.is_some() || self.key.as_bytes() != other.key.as_bytes() {
-                    self.spelled(other.key, other.rows);
-                }
-                self.rows += other.rows;
-            }
-        }
+        self.key.merge(other.key, self.rows, other.rows);
+        self.rows += other.rows;
         for (own, other) in self.accumulators.iter_mut().zip(other.accumulators) {
             own.merge(other);
         }
@@ -329,14 +297,14 @@ impl Group {
             .map(|(accumulator, aggregate)| accumulator.value(aggregate))
             .collect::<Result<SmallVec<[Value; 2]>, _>>()?;
         let values = values.iter().map(Value::as_ref);
-        let keys = self.key.len();
+        let key = self.key.row();
         if let Some(told) = &self.told
-            && values.clone().enumerate().all(|(at, value)| value.is_same(told.cell(keys + at)))
-            && self.key.cells().enumerate().all(|(at, cell)| cell.is_same(told.cell(at)))
+            && values.clone().enumerate().all(|(at, value)| value.is_same(told.cell(key.len() + at)))
+            && key.cells().enumerate().all(|(at, cell)| cell.is_same(told.cell(at)))
         {
             return Ok(());
         }
-        let row = Row::encode(self.key.cells().chain(values));
+        let row = Row::encode(key.cells().chain(values));
         out.extend(self.told.replace(row.clone()).map(|row| (row, -1)));
         out.push((row, 1));
         Ok(())

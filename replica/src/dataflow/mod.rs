@@ -21,6 +21,7 @@ mod result;
 mod set_operation;
 mod single;
 mod sorted;
+mod spellings;
 mod state;
 mod top;
 mod unit;

@@ -8,10 +8,15 @@
 //!
 //! This needs a lost way to be told even where another comes in its place: the step's operators do not net their
 //! changes, which is why it may not group or deduplicate.
+//!
+//! A row that is found in several spellings (1 and 1.0) is told to the step as it was spelled when it was found, and what is
+//! found from it is spelled by that. As this depends on what is found before what, all is then found anew, in the order in
+//! which it would be found from the start.
 
 use super::{
     Step,
     bag::{Bag, KeyBuffer, consolidate},
+    spellings::Spellings,
     state::State,
 };
 use crate::{
@@ -28,24 +33,27 @@ use tidegate_wire::model::{Order, Row, key::encode_cell};
 #[derive(Debug, Default)]
 pub(super) struct Found {
     rows: HashMap<KeyBytes, Ways>,
+    /// How many of them have several spellings.
+    several: usize,
 }
 
 /// How a row is found.
 #[derive(Debug)]
 struct Ways {
-    row: Row,
+    spellings: Spellings,
     /// How often it is there from the start.
     base: i64,
     /// How often the step yields it.
     steps: i64,
-    is_found: bool,
+    /// The row as the step has been told of it, while it is found.
+    found: Option<Row>,
 }
 
 /// What one advance has touched so far.
 #[derive(Default)]
 struct Touched {
-    /// Rows with whether they were found before.
-    before: HashMap<KeyBytes, bool>,
+    /// Rows as they were found before, if they were.
+    before: HashMap<KeyBytes, Option<Row>>,
     /// Rows that lost a way, and rows that gained one, since it was last asked.
     lost: Vec<KeyBytes>,
     gained: Vec<KeyBytes>,
@@ -111,23 +119,37 @@ impl Loop<'_, '_> {
         let mut touched = Touched::default();
         found.count(base, true, &mut touched);
         found.count(yielded, false, &mut touched);
-        loop {
-            let lost = found.lose(&mut touched);
-            if lost.is_empty() {
-                break;
-            }
-            let yielded = self.round(rest, quiet, lost)?;
-            found.count(&yielded, false, &mut touched);
-        }
-        loop {
-            let gained = found.gain(&mut touched);
-            if gained.is_empty() {
-                break;
-            }
-            let yielded = self.round(rest, quiet, gained)?;
-            found.count(&yielded, false, &mut touched);
+        let lost = found.lose(&mut touched);
+        self.settle(rest, quiet, found, &mut touched, lost)?;
+        if found.several > 0 && !touched.before.is_empty() {
+            let lost = found.lose_all(&mut touched);
+            self.settle(rest, quiet, found, &mut touched, lost)?;
         }
         Ok(found.tell(touched))
+    }
+
+    /// Works through what is lost, with all that is then lost, and puts back what there is a way to find.
+    fn settle(
+        &mut self,
+        rest: &Step<'_>,
+        quiet: &mut [Bag],
+        found: &mut Found,
+        touched: &mut Touched,
+        mut lost: Bag,
+    ) -> Result<(), EvalError> {
+        while !lost.is_empty() {
+            let yielded = self.round(rest, quiet, lost)?;
+            found.count(&yielded, false, touched);
+            lost = found.lose(touched);
+        }
+        loop {
+            let gained = found.gain(touched);
+            if gained.is_empty() {
+                return Ok(());
+            }
+            let yielded = self.round(rest, quiet, gained)?;
+            found.count(&yielded, false, touched);
+        }
     }
 
     /// Tells the step's operators what is found or lost; what the step yields then.
@@ -155,29 +177,42 @@ impl Found {
             row.cells().for_each(|cell| encode_cell(cell, Order::ASC, &mut key));
             let key = KeyBytes::from_slice(&key);
             let known = self.rows.entry(key.clone()).or_insert_with(|| Ways {
-                row: row.clone(),
+                spellings: Spellings::of(row.clone()),
                 base: 0,
                 steps: 0,
-                is_found: false,
+                found: None,
             });
-            if let Entry::Vacant(entry) = touched.before.entry(key.clone()) {
-                entry.insert(known.is_found);
-            }
+            touched.before.entry(key.clone()).or_insert_with(|| known.found.clone());
+            self.several -= usize::from(known.spellings.are_several());
+            known.spellings.add(row.cells(), *weight, known.base + known.steps);
+            self.several += usize::from(known.spellings.are_several());
             *(if is_base { &mut known.base } else { &mut known.steps }) += weight;
             (if *weight < 0 { &mut touched.lost } else { &mut touched.gained }).push(key);
         }
     }
 
-    /// Takes out what lost a way and is not there from the start.
+    /// Takes out what lost a way and is not there from the start, or not in its spelling.
     fn lose(&mut self, touched: &mut Touched) -> Bag {
         let mut out = Bag::new();
         for key in touched.lost.drain(..) {
             let Some(ways) = self.rows.get_mut(&key) else { continue };
-            if ways.is_found && ways.base <= 0 {
-                ways.is_found = false;
-                out.push((ways.row.clone(), -1));
+            let (is_base, spellings) = (ways.base > 0, &ways.spellings);
+            if let Some(row) = ways.found.take_if(|row| !is_base || !spellings.contain(row)) {
+                out.push((row, -1));
                 touched.gained.push(key);
             }
+        }
+        out
+    }
+
+    /// Takes out everything.
+    fn lose_all(&mut self, touched: &mut Touched) -> Bag {
+        let mut out = Bag::new();
+        for (key, ways) in &mut self.rows {
+            let Some(row) = ways.found.take() else { continue };
+            touched.before.entry(key.clone()).or_insert_with(|| Some(row.clone()));
+            touched.gained.push(key.clone());
+            out.push((row, -1));
         }
         out
     }
@@ -187,9 +222,10 @@ impl Found {
         let mut out = Bag::new();
         for key in touched.gained.drain(..) {
             let Some(ways) = self.rows.get_mut(&key) else { continue };
-            if !ways.is_found && ways.base + ways.steps > 0 {
-                ways.is_found = true;
-                out.push((ways.row.clone(), 1));
+            if ways.found.is_none() && ways.base + ways.steps > 0 {
+                let row = ways.spellings.row();
+                ways.found = Some(row.clone());
+                out.push((row.clone(), 1));
             }
         }
         out
@@ -198,16 +234,17 @@ impl Found {
     /// What has changed, and an end to what is neither found nor counted.
     fn tell(&mut self, touched: Touched) -> Bag {
         let mut out = Bag::new();
-        for (key, was_found) in touched.before {
+        for (key, before) in touched.before {
             let Entry::Occupied(entry) = self.rows.entry(key) else { continue };
             let ways = entry.get();
             debug_assert_eq!(
-                ways.is_found,
+                ways.found.is_some(),
                 ways.base + ways.steps > 0,
                 "what is found has a way, and only that"
             );
-            if was_found != ways.is_found {
-                out.push((ways.row.clone(), if was_found { -1 } else { 1 }));
+            if before.as_ref().map(Row::as_bytes) != ways.found.as_ref().map(Row::as_bytes) {
+                out.extend(before.map(|row| (row, -1)));
+                out.extend(ways.found.clone().map(|row| (row, 1)));
             }
             if (ways.base, ways.steps) == (0, 0) {
                 entry.remove();
@@ -218,7 +255,7 @@ impl Found {
 
     /// The rows found.
     pub(super) fn rows(&self) -> impl Iterator<Item = &Row> {
-        self.rows.values().filter(|ways| ways.is_found).map(|ways| &ways.row)
+        self.rows.values().filter_map(|ways| ways.found.as_ref())
     }
 
     pub(super) fn len(&self) -> usize {
@@ -227,9 +264,11 @@ impl Found {
 
     pub(super) fn absorb(&mut self, other: Self) {
         self.rows.extend(other.rows);
+        self.several += other.several;
     }
 
     pub(super) fn retain(&mut self, keep: &dyn Fn(&Row) -> bool) {
-        self.rows.retain(|_, ways| keep(&ways.row));
+        self.rows.retain(|_, ways| keep(ways.spellings.row()));
+        self.several = self.rows.values().filter(|ways| ways.spellings.are_several()).count();
     }
 }

@@ -1,6 +1,6 @@
 //! `except` and `intersect`: how often each row is on either side.
 
-use super::bag::{Bag, ByBytes};
+use super::{bag::Bag, spellings::Spellings};
 use crate::{algebra::SetKind, store::KeyBytes};
 use hashbrown::HashMap;
 use tidegate_wire::model::{Order, Row, key::encode_cell};
@@ -8,7 +8,15 @@ use tidegate_wire::model::{Order, Row, key::encode_cell};
 /// Counts by row; rows that compare equal are one.
 #[derive(Debug, Default)]
 pub(super) struct Counts {
-    rows: HashMap<KeyBytes, (ByBytes, i64, i64)>,
+    rows: HashMap<KeyBytes, Count>,
+}
+
+#[derive(Debug)]
+struct Count {
+    /// Of the rows on the left, without which none stands.
+    spellings: Spellings,
+    left: i64,
+    right: i64,
 }
 
 impl Counts {
@@ -20,34 +28,42 @@ impl Counts {
                 let mut key = Vec::new();
                 row.cells().for_each(|cell| encode_cell(cell, Order::ASC, &mut key));
                 let key = KeyBytes::from_slice(&key);
-                let found = self.rows.entry(key.clone()).or_insert_with(|| (ByBytes(row.clone()), 0, 0));
-                let standing = times(kind, all, found.1, found.2);
-                before.entry(key).or_insert_with(|| (found.0.0.clone(), standing));
-                *(if is_left { &mut found.1 } else { &mut found.2 }) += weight;
+                let count = self.rows.entry(key.clone()).or_insert_with(|| Count {
+                    spellings: Spellings::of(row.clone()),
+                    left: 0,
+                    right: 0,
+                });
+                before.entry(key).or_insert_with(|| count.standing(kind, all));
+                if is_left {
+                    count.spellings.add(row.cells(), *weight, count.left);
+                    count.left += weight;
+                } else {
+                    count.right += weight;
+                }
             }
         }
         let mut out = Bag::new();
         for (key, (row, before)) in before {
-            let Some((_, left, right)) = self.rows.get(&key) else { continue };
-            let after = times(kind, all, *left, *right);
-            if (*left, *right) == (0, 0) {
+            let Some(count) = self.rows.get(&key) else { continue };
+            let (now, after) = count.standing(kind, all);
+            if row.as_bytes() == now.as_bytes() {
+                out.push((row, after - before));
+            } else {
+                out.extend([(row, -before), (now, after)]);
+            }
+            if (count.left, count.right) == (0, 0) {
                 self.rows.remove(&key);
             }
-            if before != after {
-                out.push((row, after - before));
-            }
         }
+        out.retain(|(_, weight)| *weight != 0);
         out
     }
 
     /// Appends the rows that stand.
     pub(super) fn tell(&self, kind: SetKind, all: bool, out: &mut Bag) {
-        for (row, left, right) in self.rows.values() {
-            let times = times(kind, all, *left, *right);
-            if times != 0 {
-                out.push((row.0.clone(), times));
-            }
-        }
+        out.extend(
+            self.rows.values().map(|count| count.standing(kind, all)).filter(|(_, times)| *times != 0),
+        );
     }
 
     pub(super) fn len(&self) -> usize {
@@ -59,16 +75,20 @@ impl Counts {
     }
 
     pub(super) fn retain(&mut self, keep: &dyn Fn(&Row) -> bool) {
-        self.rows.retain(|_, (row, ..)| keep(&row.0));
+        self.rows.retain(|_, count| keep(count.spellings.row()));
     }
 }
 
-/// How often a row stands that is so often on the sides.
-fn times(kind: SetKind, all: bool, left: i64, right: i64) -> i64 {
-    match (kind, all) {
-        (SetKind::Except, true) => (left - right).max(0),
-        (SetKind::Except, false) => i64::from(left > 0 && right == 0),
-        (SetKind::Intersect, true) => left.min(right),
-        (SetKind::Intersect, false) => i64::from(left > 0 && right > 0),
+impl Count {
+    /// The row, and how often it stands.
+    fn standing(&self, kind: SetKind, all: bool) -> (Row, i64) {
+        let (left, right) = (self.left, self.right);
+        let times = match (kind, all) {
+            (SetKind::Except, true) => (left - right).max(0),
+            (SetKind::Except, false) => i64::from(left > 0 && right == 0),
+            (SetKind::Intersect, true) => left.min(right),
+            (SetKind::Intersect, false) => i64::from(left > 0 && right > 0),
+        };
+        (self.spellings.row().clone(), times)
     }
 }

@@ -192,7 +192,7 @@ fn limit_key(limit: &Limit, row: &Row) -> Result<(Vec<u8>, Option<bool>), EvalEr
             encode_cell(value.as_ref(), limit.order, &mut key);
             Ok((key, None))
         }
-        Err(EvalError::OutOfRange(_)) => {
+        Err(EvalError::OutOfRange(_) | EvalError::OutsideYears { .. }) => {
             encode_cell(limit.extreme.as_ref(), limit.order, &mut key);
             Ok((key, Some(limit.is_behind)))
         }

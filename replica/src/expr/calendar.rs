@@ -5,11 +5,13 @@ use super::{
     interval::{MICROS_PER_DAY, MICROS_PER_SECOND},
 };
 use std::fmt::Write as _;
+use tidegate_wire::model::time::{DATE_DAYS, TIMESTAMPTZ_MICROS};
 
-/// The moments that a `timestamptz` can show: within the years −9999 to 9999.
-const MOMENTS: std::ops::RangeInclusive<i64> = -377_705_023_201_000_000..=253_402_207_200_999_999;
-/// The days that a `date` can show.
-const DAYS: std::ops::RangeInclusive<i64> = -4_371_587..=2_932_896;
+/// Days that are told as a date where they are out of range; the calendar of more would overflow.
+const DAYS_MAX: i64 = 1 << 40;
+
+/// The last year that is computed with: far enough to tell what is out of range.
+pub const YEAR_MAX: i64 = 300_000;
 
 /// The names of months; the first three letters are the short ones.
 pub const MONTHS: [&str; 12] = [
@@ -119,15 +121,31 @@ pub fn days_in_month(year: i64, month: i64) -> i64 {
 
 /// A moment, if it is one that a column can hold.
 pub(super) fn moment(micros: i128) -> Result<i64, EvalError> {
-    match i64::try_from(micros) {
-        Ok(micros) if MOMENTS.contains(&micros) => Ok(micros),
-        _ => Err(EvalError::OutOfRange("timestamp")),
+    if let Ok(micros) = i64::try_from(micros)
+        && TIMESTAMPTZ_MICROS.contains(&micros)
+    {
+        return Ok(micros);
     }
+    let day = i128::from(MICROS_PER_DAY);
+    let text = match i64::try_from(micros.div_euclid(day)) {
+        Ok(days) if days.abs() <= DAYS_MAX => {
+            civil_text(Civil { micros: micros.rem_euclid(day) as i64, ..Civil::of_date(days) })
+        }
+        _ => format!("{micros} microseconds since 1970"),
+    };
+    Err(EvalError::OutsideYears { what: "timestamp", text })
 }
 
 /// A date, if it is one that a column can hold.
 pub(super) fn date(days: i64) -> Result<i32, EvalError> {
-    if DAYS.contains(&days) { Ok(days as i32) } else { Err(EvalError::OutOfRange("date")) }
+    match i32::try_from(days) {
+        Ok(days) if DATE_DAYS.contains(&days) => Ok(days),
+        _ => {
+            let is_shown = (-DAYS_MAX..=DAYS_MAX).contains(&days);
+            let text = if is_shown { date_text(days) } else { format!("{days} days since 1970") };
+            Err(EvalError::OutsideYears { what: "date", text })
+        }
+    }
 }
 
 /// A date's midnight.
@@ -137,8 +155,8 @@ pub(super) fn midnight(days: i32) -> Result<i64, EvalError> {
 
 /// `2013-02-04`, with ` BC` where it is.
 #[must_use]
-pub fn date_text(days: i32) -> String {
-    let civil = Civil::of_date(days.into());
+pub fn date_text(days: i64) -> String {
+    let civil = Civil::of_date(days);
     let (year, bc) = civil.year_and_era();
     format!("{year:04}-{:02}-{:02}{}", civil.month, civil.day, if bc { " BC" } else { "" })
 }
@@ -146,7 +164,10 @@ pub fn date_text(days: i32) -> String {
 /// `2013-02-04 05:00:00.5+00`
 #[must_use]
 pub fn moment_text(micros: i64) -> String {
-    let civil = Civil::of_moment(micros);
+    civil_text(Civil::of_moment(micros))
+}
+
+fn civil_text(civil: Civil) -> String {
     let (year, bc) = civil.year_and_era();
     let seconds = civil.micros / MICROS_PER_SECOND;
     let mut out = format!(
@@ -225,11 +246,20 @@ fn read(text: &str) -> Result<Read, Fault> {
                 match &word[zone..] {
                     "" => {}
                     half @ ("am" | "pm") => afternoon = Some(half == "pm"),
-                    zone => offset = Some(zone_offset(zone)?),
+                    zone if offset.is_none() => offset = Some(zone_offset(zone)?),
+                    _ => return Err(Fault::Syntax),
                 }
             }
             _ if micros.is_some() && offset.is_none() => offset = Some(zone_offset(word)?),
-            _ if micros.is_none() => date.push(word),
+            _ if micros.is_none() => {
+                let (day, zone) = word.split_at(zone_start(word));
+                date.extend((!day.is_empty()).then_some(day));
+                match zone {
+                    "" => {}
+                    zone if offset.is_none() => offset = Some(zone_offset(zone)?),
+                    _ => return Err(Fault::Syntax),
+                }
+            }
             _ => return Err(Fault::Syntax),
         }
     }
@@ -278,9 +308,21 @@ fn time_of_day(text: &str) -> Result<i64, Fault> {
     Ok(total)
 }
 
+/// The names of UTC, the longer ones first.
+const ZONES: [&str; 5] = ["zulu", "utc", "gmt", "ut", "z"];
+
+/// Where a zone begins that stands alone or right behind a date's digits; else the end. A minus sign parts a date.
+fn zone_start(word: &str) -> usize {
+    let named = || {
+        let before = ZONES.iter().find_map(|zone| word.strip_suffix(zone))?;
+        (before.is_empty() || before.ends_with(|c: char| c.is_ascii_digit())).then_some(before.len())
+    };
+    word.find('+').or_else(named).unwrap_or(word.len())
+}
+
 /// `Z`, `UTC`, `+HH`, `+HH:MM`, `+HHMM` as microseconds east of UTC.
 fn zone_offset(text: &str) -> Result<i64, Fault> {
-    if matches!(text, "z" | "utc" | "gmt" | "ut" | "zulu") {
+    if ZONES.contains(&text) {
         return Ok(0);
     }
     let (sign, rest) = match (text.strip_prefix('+'), text.strip_prefix('-')) {
@@ -346,7 +388,7 @@ fn calendar_date(words: &[&str], bc: bool) -> Result<i64, Fault> {
         return Err(Fault::Range);
     }
     let year = if bc { 1 - number_of_year } else { number_of_year };
-    if !(1..=12).contains(&month) || day < 1 || day > days_in_month(year, month) || year > 300_000 {
+    if !(1..=12).contains(&month) || day < 1 || day > days_in_month(year, month) || year > YEAR_MAX {
         return Err(Fault::Range);
     }
     Ok(days_of(year, month, day))

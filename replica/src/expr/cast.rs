@@ -269,7 +269,7 @@ pub fn text_of(value: ValueRef<'_>) -> String {
             out
         }
         ValueRef::Timestamptz(micros) => calendar::moment_text(micros),
-        ValueRef::Date(days) => calendar::date_text(days),
+        ValueRef::Date(days) => calendar::date_text(days.into()),
         ValueRef::Uuid(uuid) => uuid.hyphenated().to_string(),
         ValueRef::Numeric(number) => number.to_numeric().to_string(),
     }

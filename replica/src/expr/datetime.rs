@@ -2,13 +2,13 @@
 
 use super::{
     EvalError,
-    calendar::{self, Civil, days_in_month, days_of},
-    decimal,
+    calendar::{self, Civil, YEAR_MAX, days_in_month, days_of},
+    cast, decimal,
     interval::{Interval, MICROS_PER_DAY, MICROS_PER_SECOND},
 };
 use bigdecimal::BigDecimal;
 use std::sync::Arc;
-use tidegate_wire::model::{Numeric, Value};
+use tidegate_wire::model::{Numeric, Value, ValueRef};
 
 /// Microseconds from a moment to what [`Part::Julian`] counts from, in days.
 const JULIAN_OF_1970: i64 = 2_440_588;
@@ -293,7 +293,7 @@ pub(super) fn add_interval(micros: i64, interval: Interval) -> Result<i64, EvalE
 /// `make_date(year, month, day)`; a negative year is BC.
 pub(super) fn make_date(year: i64, month: i64, day: i64) -> Result<i32, EvalError> {
     let wrong = || EvalError::FieldOutOfRange { what: "date", text: format!("{year}-{month:02}-{day:02}") };
-    if year == 0 || !(-9_999..=9_999).contains(&year) || !(1..=12).contains(&month) {
+    if year == 0 || !(-YEAR_MAX..=YEAR_MAX).contains(&year) || !(1..=12).contains(&month) {
         return Err(wrong());
     }
     let year = if year < 0 { year + 1 } else { year };
@@ -306,7 +306,8 @@ pub(super) fn make_date(year: i64, month: i64, day: i64) -> Result<i32, EvalErro
 /// `to_timestamp(seconds since 1970)`
 pub(super) fn moment_of_epoch(seconds: f64) -> Result<i64, EvalError> {
     if !seconds.is_finite() {
-        return Err(EvalError::OutOfRange("timestamp"));
+        let text = format!("{} seconds since 1970", cast::text_of(ValueRef::Float8(seconds)));
+        return Err(EvalError::OutsideYears { what: "timestamp", text });
     }
     calendar::moment((seconds * 1e6).round_ties_even() as i128)
 }

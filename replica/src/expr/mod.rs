@@ -37,6 +37,14 @@ pub enum EvalError {
     /// A result outside its type's range.
     #[error("{0} out of range")]
     OutOfRange(&'static str),
+    /// A date or moment outside the years that columns can hold.
+    #[error("{what} out of range: {text} is not in the years 0000 (1 BC) to 9999")]
+    OutsideYears {
+        /// What it would be.
+        what: &'static str,
+        /// It, as PostgreSQL writes it.
+        text: String,
+    },
     /// A pattern that ends in its escape character.
     #[error("LIKE pattern must not end with escape character")]
     LikeEscape,

@@ -47,9 +47,6 @@ impl Binder<'_> {
         if block.within == Within::Aggregate {
             return place.bad(format_args!("{name} stands inside another aggregate"));
         }
-        if !block.clause.has_aggregates() {
-            return place.bad(format_args!("aggregates are not allowed in {}", block.clause.name()));
-        }
         let within = std::mem::replace(&mut block.within, Within::Aggregate);
         std::mem::swap(&mut block.steps, &mut block.inner);
         let (aggregate, ty) = self.aggregate_call(call, block)?;
@@ -62,6 +59,9 @@ impl Binder<'_> {
         });
         if outer && !own {
             return place.unsupported(format_args!("{name} of an outer query's columns"));
+        }
+        if !block.clause.has_aggregates() {
+            return place.bad(format_args!("aggregates are not allowed in {}", block.clause.name()));
         }
         let known = block.aggregates.iter().position(|other| *other == aggregate);
         let index = known.unwrap_or_else(|| {

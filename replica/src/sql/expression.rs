@@ -273,6 +273,12 @@ impl Binder<'_> {
             }
             other => return place.unsupported(format_args!("operator {other}")),
         };
+        // To PostgreSQL a minus sign before a number is a part of it, so that the least int8 is one.
+        if name == "-"
+            && let Some(number) = negated(expr).and_then(|digits| typing::number(&digits))
+        {
+            return Ok(number.settle());
+        }
         // The parser lets a power bind tighter than a sign, PostgreSQL the other way round.
         if let Expr::BinaryOp {
             left,
@@ -434,4 +440,22 @@ pub(super) fn two(operands: Vec<Operand>) -> [Operand; 2] {
     let mut operands = operands.into_iter();
     let mut next = || operands.next().unwrap_or(Operand::Unknown(None));
     [next(), next()]
+}
+
+/// A literal number with a minus sign before it, or without the one that it has.
+fn negated(mut expr: &Expr) -> Option<String> {
+    let mut sign = "-";
+    loop {
+        match expr {
+            Expr::Nested(inner) => expr = inner,
+            Expr::UnaryOp { op: UnaryOperator::Minus, expr: inner } => {
+                sign = if sign.is_empty() { "-" } else { "" };
+                expr = inner;
+            }
+            Expr::Value(ValueWithSpan { value: Literal::Number(digits, false), .. }) => {
+                return Some(format!("{sign}{digits}"));
+            }
+            _ => return None,
+        }
+    }
 }

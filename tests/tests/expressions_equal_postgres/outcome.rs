@@ -62,11 +62,13 @@ pub(super) fn is_wider(wanted: &Outcome) -> bool {
     matches!(wanted, Outcome::Error(error) if error.starts_with("42883") && error.contains("bigint"))
 }
 
-/// Moments and dates here are within the years −9999 to 9999, and none is infinite.
+/// Moments and dates here are within the years 0000, which is 1 BC, to 9999, and none is infinite.
 pub(super) fn is_beyond_calendar(wanted: &Outcome, found: &Outcome) -> bool {
     let Outcome::Value(ty, Some(value)) = wanted else { return false };
     (ty == "date" || ty.starts_with("timestamp"))
-        && (value.find('-').is_some_and(|at| at > 4) || value.contains("infinity"))
+        && (value.find('-').is_some_and(|at| at > 4)
+            || (value.ends_with(" BC") && !value.starts_with("0001-"))
+            || value.contains("infinity"))
         && matches!(found, Outcome::Error(_))
 }
 

@@ -113,7 +113,7 @@ impl Row {
     }
 
     /// All cells in order.
-    pub fn cells(&self) -> impl Iterator<Item = ValueRef<'_>> {
+    pub fn cells(&self) -> impl Iterator<Item = ValueRef<'_>> + Clone {
         (0..self.len()).map(|column| self.cell(column))
     }
 

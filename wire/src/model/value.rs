@@ -156,10 +156,11 @@ impl Value {
                 Self::Bytea(BASE64.decode(s).map_err(|_| fail("bytea (base64)"))?.into())
             }
             (ColumnType::Timestamptz, Json::String(s)) => {
-                Self::Timestamptz(time::parse_timestamptz(s).ok_or_else(|| fail("timestamptz (RFC 3339)"))?)
+                let expected = "timestamptz (RFC 3339, years 0000 to 9999)";
+                Self::Timestamptz(time::parse_timestamptz(s).ok_or_else(|| fail(expected))?)
             }
             (ColumnType::Date, Json::String(s)) => {
-                Self::Date(time::parse_date(s).ok_or_else(|| fail("date (YYYY-MM-DD)"))?)
+                Self::Date(time::parse_date(s).ok_or_else(|| fail("date (YYYY-MM-DD, years 0000 to 9999)"))?)
             }
             (ColumnType::Uuid, Json::String(s)) => {
                 Self::Uuid(Uuid::try_parse(s).map_err(|_| fail("uuid (hyphenated)"))?)
@@ -285,6 +286,12 @@ impl<'a> ValueRef<'a> {
             (V::Json(a), V::Json(b)) => a == b,
             _ => self.column_type() == other.column_type() && self.compare(other).is_eq(),
         }
+    }
+
+    /// Whether a value can be equal to this one and yet not the same.
+    #[must_use]
+    pub fn has_spellings(self) -> bool {
+        matches!(self, Self::Numeric(_) | Self::Float8(_) | Self::Json(_))
     }
 
     /// See [`Value::convert_exact`].
@@ -445,6 +452,21 @@ mod tests {
             let parsed: Json = serde_json::from_str(json).expect("test JSON");
             let value = Value::from_json(ty, &parsed).expect(json);
             assert_eq!(value.to_json(), parsed, "{ty} {json}");
+        }
+    }
+
+    #[test]
+    fn what_no_column_holds_is_refused_with_the_range() {
+        for (ty, text) in [
+            (ColumnType::Timestamptz, "10000-01-01T00:00:00Z"),
+            (ColumnType::Timestamptz, "9999-12-31T23:59:59.999999-00:01"),
+            (ColumnType::Timestamptz, "0000-01-01T00:00:00+00:01"),
+            (ColumnType::Timestamptz, "-000001-12-31T00:00:00Z"),
+            (ColumnType::Date, "10000-01-01"),
+            (ColumnType::Date, "-000001-12-31"),
+        ] {
+            let error = Value::from_json(ty, &Json::from(text)).expect_err(text).to_string();
+            assert!(error.contains("years 0000 to 9999") && error.contains(text), "{error}");
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::super::{
     EvalError,
-    calendar::{Civil, MONTHS, WEEKDAYS, days_in_month, days_of, moment},
+    calendar::{Civil, MONTHS, WEEKDAYS, YEAR_MAX, days_in_month, days_of, moment},
     interval::{MICROS_PER_DAY, MICROS_PER_SECOND},
 };
 use std::fmt::Write as _;
@@ -310,7 +310,7 @@ pub(in super::super) fn parse_moment(text: &str, format: &str) -> Result<i64, Ev
     if hour > 23 || minute > 59 || second > 59 || [hour, minute, second].iter().any(|part| *part < 0) {
         return Err(wrong());
     }
-    if year.abs() > 9_999 {
+    if year.abs() > YEAR_MAX {
         return Err(wrong());
     }
     let days = if let (Some(of_year), None) = (day_of_year, month) {

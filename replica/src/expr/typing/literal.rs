@@ -5,12 +5,13 @@ use crate::expr::{Scalar, cast};
 use std::sync::Arc;
 use tidegate_wire::model::{ColumnType, Numeric, Value};
 
-/// The operand that a numeric literal of SQL text stands for: an integer of 32 bits, else an int8, else a numeric, as
-/// PostgreSQL decides. `None` when the text is not a number.
+/// The operand that a numeric literal of SQL text, with a minus sign or without, stands for: an integer of 32 bits, else an
+/// int8, else a numeric, as PostgreSQL decides. `None` when the text is not a number.
 #[must_use]
 pub fn number(text: &str) -> Option<Operand> {
     let text = text.trim();
-    if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    if !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()) {
         if let Ok(value) = text.parse::<i32>() {
             return Some(Operand::typed(Scalar::Constant(Value::Int8(value.into())), Type::Int4));
         }

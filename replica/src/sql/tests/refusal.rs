@@ -262,6 +262,11 @@ fn refusals() {
             "sum of an outer query's columns is not supported (line 1, column 39)",
         ),
         (
+            "select a from t group by a having exists (select 1 from u where u.t_id = max(t.id))",
+            BadQuery,
+            "max of an outer query's columns is not supported (line 1, column 74)",
+        ),
+        (
             "select t.id from t join u using (nope)",
             UnknownColumn,
             "the left side of the join has no column nope (line 1, column 34)",
@@ -318,7 +323,7 @@ fn refusals() {
         (
             "select id from t where at > :q",
             BadArgs,
-            r#"parameter q: expected timestamptz (RFC 3339), found "x" (line 1, column 29)"#,
+            r#"parameter q: expected timestamptz (RFC 3339, years 0000 to 9999), found "x" (line 1, column 29)"#,
         ),
         (
             "select id as a, a from t",
