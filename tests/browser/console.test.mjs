@@ -295,7 +295,7 @@ test("the playground runs JSON, and shows nested rows", async () => {
 test("errors show with their place", async () => {
   const cases = [
     ["select origin,\n  colour\nfrom flights", "unknown column colour", "colour"],
-    ["select origin from flihgts", "unknown table flihgts", "flihgts"],
+    ["select origin from flihgts", "unknown table flihgts; did you mean flights?", "flihgts"],
     ['{"table": "flights",\n "where": {"op": "<<", "args": [1, 2]}}', "operator or function <<", '{"op": "<<", "args": [1, 2]}'],
     ['{"table": "flights",\n "limit" 5}', "This is not JSON", "5"],
     ["delete from flights", "select", undefined],

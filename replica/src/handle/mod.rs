@@ -254,6 +254,12 @@ impl Replica {
         self.inner.explain(&query.resolved, &self.inner.store.snapshot(), analyze)
     }
 
+    /// The refusal of a name that no query and no view has.
+    #[must_use]
+    pub fn unknown_query(&self, name: &str) -> QueryError {
+        self.inner.unknown_query(name)
+    }
+
     /// Runs a text of statements, one after the other; together they may show `rows_max` rows. What stands between `begin`
     /// and `commit` is one commit, every other statement that writes is one of its own. Blocking.
     ///
