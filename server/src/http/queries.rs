@@ -100,10 +100,8 @@ fn named(name: String, definition: Definition) -> Result<NamedQuery, ApiError> {
             format!("a name has 1 to {NAME_BYTES_MAX} bytes, none of them 0"),
         );
     }
-    let source = match (definition.query, definition.sql) {
-        (Some(query), None) => QuerySource::Query(query),
-        (None, Some(sql)) => QuerySource::Sql(sql),
-        _ => return refuse(ErrorCode::BadMessage, "give exactly one of query and sql".to_owned()),
+    let Some(source) = QuerySource::one_of(definition.query, definition.sql) else {
+        return refuse(ErrorCode::BadMessage, "give exactly one of query and sql".to_owned());
     };
     check_args(definition.args.keys()).map_err(|(code, text)| ApiError::new(code, text))?;
     let mut args = BTreeMap::new();
