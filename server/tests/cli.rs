@@ -167,7 +167,7 @@ const QUERY: &str = r#"{"table":"t","order_by":[["id","desc"]]}"#;
 
 #[test]
 fn every_command_explains_itself() {
-    for name in ["serve", "demo", "watch", "replay", "check", "status"] {
+    for name in ["serve", "demo", "watch", "replay", "sql", "check", "status"] {
         let output = run(&[name, "--help"]);
         assert_eq!(output.status.code(), Some(0), "{name}");
         let help = text(&output.stdout);
@@ -388,6 +388,41 @@ fn a_server_that_is_not_there_is_named() {
     }
     let line = fails(1, &["replay", "--url", url, "/nonexistent.ndjson"]);
     assert!(line.contains("/nonexistent.ndjson"), "{line}");
+}
+
+#[test]
+fn errors_say_what_to_do() {
+    let (_server, url) = serve();
+    post(&url, &[TABLES]);
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = path(folder.path());
+    let told = fails(1, &["sql", "--url", &url, "select idd from t"]);
+    assert_eq!(told, "tidegate: unknown column idd; did you mean id? (line 1, column 8) (unknown_column)\n");
+    let told = fails(1, &["watch", "--url", &url, "--name", "q"]);
+    assert!(told.contains("PUT /v1/queries/q makes one"), "{told}");
+    ureq::put(format!("{url}/v1/queries/open"))
+        .send_json(json!({"sql": "select id from t"}))
+        .expect("registered");
+    let told = fails(1, &["watch", "--url", &url, "--name", "opne"]);
+    assert!(told.contains("there is no query named opne; did you mean open? (unknown_name)"), "{told}");
+    // What is SQL is the server's to judge.
+    let told = fails(1, &["watch", "--url", &url, "delete from t"]);
+    assert!(told.contains("(bad_query)"), "{told}");
+    let told = fails(1, &["replay", "--url", &url, folder]);
+    assert!(told.contains("cannot open the commit stream") && told.contains("directory"), "{told}");
+    let told = fails(1, &["watch", "--url", &url, "--query", folder]);
+    assert!(told.contains("check the path"), "{told}");
+    let told = fails(2, &["serve", "--config", "/nonexistent.toml"]);
+    assert!(told.contains("check --config"), "{told}");
+    let told = fails(2, &["serve", "--log-filter", "=="]);
+    assert!(told.contains("such as info"), "{told}");
+    let told = fails(2, &["demo", "--speed", "-1"]);
+    assert!(told.contains("a number above 0"), "{told}");
+    for arguments in [&["status"][..], &["check"], &["sql", "select 1"], &["replay", "/dev/null"]] {
+        let other = gate(&url, "<html>");
+        let told = fails(1, &[arguments, &["--url", &other]].concat());
+        assert!(told.contains(&other) && told.contains("no JSON") && told.contains("--url"), "{told}");
+    }
 }
 
 #[test]

@@ -21,7 +21,7 @@ pub struct Override {
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// The file is not there or cannot be read.
-    #[error("cannot read the configuration file {path}: {cause}")]
+    #[error("cannot read the configuration file {path}; check --config and permissions ({cause})")]
     Unreadable {
         /// The file.
         path: PathBuf,
