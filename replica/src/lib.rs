@@ -13,5 +13,6 @@ pub mod plan;
 pub mod query;
 pub mod sql;
 pub mod store;
+pub mod suggestion;
 pub mod view;
 pub mod worker;

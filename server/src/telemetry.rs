@@ -6,7 +6,9 @@ use tracing_subscriber::EnvFilter;
 
 /// Why logging cannot start.
 #[derive(Debug, thiserror::Error)]
-#[error("telemetry.log_filter is {filter:?}, which is not a filter directive: {cause}")]
+#[error(
+    "telemetry.log_filter is {filter:?}, which is not a filter such as info or tidegate_server=debug: {cause}"
+)]
 pub struct FilterError {
     filter: String,
     cause: tracing_subscriber::filter::ParseError,

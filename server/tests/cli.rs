@@ -167,7 +167,7 @@ const QUERY: &str = r#"{"table":"t","order_by":[["id","desc"]]}"#;
 
 #[test]
 fn every_command_explains_itself() {
-    for name in ["serve", "demo", "watch", "replay", "check", "status"] {
+    for name in ["serve", "demo", "watch", "replay", "sql", "check", "status"] {
         let output = run(&[name, "--help"]);
         assert_eq!(output.status.code(), Some(0), "{name}");
         let help = text(&output.stdout);
@@ -391,6 +391,41 @@ fn a_server_that_is_not_there_is_named() {
 }
 
 #[test]
+fn errors_say_what_to_do() {
+    let (_server, url) = serve();
+    post(&url, &[TABLES]);
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = path(folder.path());
+    let told = fails(1, &["sql", "--url", &url, "select idd from t"]);
+    assert_eq!(told, "tidegate: unknown column idd; did you mean id? (line 1, column 8) (unknown_column)\n");
+    let told = fails(1, &["watch", "--url", &url, "--name", "q"]);
+    assert!(told.contains("PUT /v1/queries/q makes one"), "{told}");
+    ureq::put(format!("{url}/v1/queries/open"))
+        .send_json(json!({"sql": "select id from t"}))
+        .expect("registered");
+    let told = fails(1, &["watch", "--url", &url, "--name", "opne"]);
+    assert!(told.contains("there is no query named opne; did you mean open? (unknown_name)"), "{told}");
+    // What is SQL is the server's to judge.
+    let told = fails(1, &["watch", "--url", &url, "delete from t"]);
+    assert!(told.contains("(bad_query)"), "{told}");
+    let told = fails(1, &["replay", "--url", &url, folder]);
+    assert!(told.contains("cannot open the commit stream") && told.contains("directory"), "{told}");
+    let told = fails(1, &["watch", "--url", &url, "--query", folder]);
+    assert!(told.contains("check the path"), "{told}");
+    let told = fails(2, &["serve", "--config", "/nonexistent.toml"]);
+    assert!(told.contains("check --config"), "{told}");
+    let told = fails(2, &["serve", "--log-filter", "=="]);
+    assert!(told.contains("such as info"), "{told}");
+    let told = fails(2, &["demo", "--speed", "-1"]);
+    assert!(told.contains("a number above 0"), "{told}");
+    for arguments in [&["status"][..], &["check"], &["sql", "select 1"], &["replay", "/dev/null"]] {
+        let other = gate(&url, "<html>");
+        let told = fails(1, &[arguments, &["--url", &other]].concat());
+        assert!(told.contains(&other) && told.contains("no JSON") && told.contains("--url"), "{told}");
+    }
+}
+
+#[test]
 fn serve_prints_one_line_and_stops_in_order() {
     for signal in ["TERM", "INT"] {
         let (server, url) = serve();
@@ -565,8 +600,53 @@ fn sql_writes_and_says_what_it_did() {
         .collect();
     assert_eq!(lines[0], json!({"command": "delete", "affected": 1}));
     assert_eq!((&lines[1]["command"], &lines[1]["rows"]), (&json!("select"), &json!([])));
-    let refused = fails(1, &["sql", "--url", &url, "insert into n values (1); insert into n values (1)"]);
-    assert!(refused.contains("statement 2 (insert)") && refused.contains("(conflict)"), "{refused}");
+}
+
+#[test]
+fn sql_shows_what_stands_when_a_later_statement_fails() {
+    let (_server, url) = serve();
+    let sql = |text: &str| run(&["sql", "--url", &url, text]);
+    let failed = sql("create table n (id bigint primary key); insert into n values (1) returning id; begin;
+        insert into n values (2); insert into n values (1); commit; insert into n values (3)");
+    assert_eq!(failed.status.code(), Some(1));
+    assert_eq!(text(&failed.stdout), "CREATE TABLE\n\nid\n 1\n(1 row)\nINSERT 0 1\n");
+    let told = text(&failed.stderr);
+    assert!(
+        told.contains("statement 5 (insert), transaction rolled back: ") && told.contains("(conflict)"),
+        "{told}"
+    );
+    assert!(told.ends_with("; statements 1 to 2 stand\n") && told.lines().count() == 1, "{told}");
+    assert_eq!(rows(&url, "n"), 1, "neither what was rolled back nor what comes after the fault");
+
+    // What only shows stands as well, and in JSON.
+    let failed =
+        run(&["sql", "--url", &url, "--json", "select 1 as one; select nope from n; select 2 as two"]);
+    assert_eq!(failed.status.code(), Some(1));
+    let shown: Value = serde_json::from_slice(&failed.stdout).expect("one object");
+    assert_eq!(shown["rows"], json!([[1]]));
+    assert!(text(&failed.stderr).ends_with("; statement 1 stands\n"), "{}", text(&failed.stderr));
+
+    let failed = sql("insert into n values (1); insert into n values (4)");
+    let told = text(&failed.stderr);
+    assert!(
+        failed.stdout.is_empty() && told.contains("statement 1 (insert)") && !told.contains("stand"),
+        "{told}"
+    );
+    // A text that cannot be parsed runs none of its statements.
+    let failed = sql("insert into n values (5); insert into n valeus (6)");
+    assert!(failed.stdout.is_empty(), "{}", text(&failed.stdout));
+    assert_eq!(rows(&url, "n"), 1);
+}
+
+#[test]
+fn sql_ends_when_nobody_reads_its_output_any_more() {
+    let (_server, url) = serve();
+    let series = "generate_series(1, 1000)";
+    let select = format!("select a.n from {series} as a(n), {series} as b(n) limit 50000");
+    let mut child = command(&["sql", "--url", &url, "--json", &select]).spawn().expect("the binary runs");
+    drop(child.stdout.take());
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), ""));
 }
 
 /// Starts the demo; the command and its address.

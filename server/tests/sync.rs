@@ -292,7 +292,7 @@ async fn connections_are_listed_with_how_far_they_are() {
         list["total"] == 2
             && list["connections"]
                 .as_array()
-                .is_some_and(|all| all.iter().all(|one| one["released_cv"] == cv))
+                .is_some_and(|all| all.iter().all(|one| one["released_cv"] == cv && one["outbox_bytes"] == 0))
     })
     .await;
     assert_eq!(listed["cv"], cv);
@@ -303,7 +303,7 @@ async fn connections_are_listed_with_how_far_they_are() {
     assert_eq!((&first["client_id"], &first["subscriptions"]), (&json!("c-1"), &json!(3)));
     assert_eq!((&second["client_id"], &second["subscriptions"]), (&Value::Null, &json!(1)));
     for one in [first, second] {
-        assert_eq!((&one["lag_commits"], &one["outbox_bytes"]), (&json!(0), &json!(0)), "{one}");
+        assert_eq!(one["lag_commits"], 0, "{one}");
         assert_eq!(one["codec"], "json");
         assert!(one["connected_seconds"].as_u64() < Some(PATIENCE.as_secs()), "{one}");
     }

@@ -290,12 +290,36 @@ test("the playground runs JSON, and shows nested rows", async () => {
   await showsRows("airports", ["EWR|Newark", "JFK|Kennedy"]);
   await page.click("summary:has-text('2 rows') >> nth=0");
   assert.equal(await page.locator("details[open] td").allTextContents().then(String), "3,6");
+  await page.click("role=tab[name=Plan]");
+  await until("its plan should show", () => /^airports by primary key[^]*flights: flights by index \(origin\)/m.test(document.querySelector(".plan")?.textContent));
+  await page.click("role=tab[name=Rows]");
+});
+
+test("a query that is stopped keeps its last rows, marked as no longer live", async () => {
+  await page.fill("#query", "select code, name from airports order by code limit 1");
+  await page.keyboard.press("Control+Enter");
+  await showsRows("its rows", ["EWR|Newark"]);
+  await isLive("1 row");
+  await page.focus("button:has-text('Stop')");
+  await page.keyboard.press("Enter");
+  await until("it should say so", () => document.querySelector(".live-line")?.innerText.includes("No longer live"));
+  await sql("update airports set name = 'Liberty' where code = 'EWR'");
+  await page.click("role=tab[name=Plan]");
+  await until("its plan should show", () => document.querySelector(".plan")?.textContent.includes("airports"));
+  await page.click("role=tab[name=Rows]");
+  await showsRows("the rows as they were", ["EWR|Newark"]);
+  await picture("stopped");
+  await page.click("button:has-text('Watch again')");
+  await showsRows("the rows as they are", ["EWR|Liberty"]);
+  await isLive("1 row");
+  await sql("update airports set name = 'Newark' where code = 'EWR'");
+  await showsRows("a change", ["EWR|Newark"]);
 });
 
 test("errors show with their place", async () => {
   const cases = [
     ["select origin,\n  colour\nfrom flights", "unknown column colour", "colour"],
-    ["select origin from flihgts", "unknown table flihgts", "flihgts"],
+    ["select origin from flihgts", "unknown table flihgts; did you mean flights?", "flihgts"],
     ['{"table": "flights",\n "where": {"op": "<<", "args": [1, 2]}}', "operator or function <<", '{"op": "<<", "args": [1, 2]}'],
     ['{"table": "flights",\n "limit" 5}', "This is not JSON", "5"],
     ["delete from flights", "select", undefined],

@@ -375,6 +375,31 @@ test("offline and back: no row is lost, none is repeated", async () => {
   await Promise.all([equalsTheServer(ada), equalsTheServer(bob)]);
 });
 
+test("a note that was written offline on a flight that leaves meanwhile is told as lost, with its text", async () => {
+  const [[other]] = (await sql(`select id from flights where origin = 'EWR' and status = 'scheduled' and id <> ${flight} order by sched_dep desc limit 1`)).rows;
+  await open(ada, other);
+  outage = true;
+  gate.shut();
+  await until(ada, "the page says so", () => document.documentElement.dataset.state === "reconnecting");
+  const before = (await notes(ada)).length;
+  await write(ada, "from the tunnel, too late");
+  await write(ada, "taken back");
+  await ada.click('#notes > li:last-child button:has-text("Delete")');
+  assert.deepEqual((await notes(ada)).slice(before), [["from the tunnel, too late", true]]);
+  await sql(`delete from flights where id = ${other}`);
+  gate.open();
+  await ada.waitForSelector("#flight .refusal");
+  outage = false;
+  assert.match(await ada.innerText("#flight .refusal"), /was not added.*flight has left the tables/s);
+  assert.deepEqual(await ada.locator(".refusal blockquote").allTextContents(), ["from the tunnel, too late"]);
+  assert.equal(await ada.locator("#add-note").count(), 0);
+  await picture(ada, "note-too-late");
+  await ada.click("#flight .close");
+  await until(ada, "it is said beside the board, too", () => document.querySelector(".refusals.apart blockquote")?.textContent === "from the tunnel, too late");
+  await ada.click('.refusal button:has-text("Dismiss")');
+  await open(ada, flight);
+});
+
 test("what is being written about a flight that leaves the tables can still be copied", async () => {
   await ada.fill("#add-note [name=body]", "half a sentence");
   await sql(`delete from flights where id = ${flight}`);

@@ -201,6 +201,13 @@ fn refused_subscriptions_name_what_is_at_fault() {
     };
     let cases = [
         (json!({"query": {"table": "nothing"}}), ErrorCode::UnknownTable, "nothing"),
+        (json!({"query": {"table": "thigns"}}), ErrorCode::UnknownTable, "did you mean things? (at query"),
+        (
+            where_(op("=", json!([{"col": "nmae"}, "x"]))),
+            ErrorCode::UnknownColumn,
+            "did you mean name? (at query.where",
+        ),
+        (json!({"sql": "select id from thigns"}), ErrorCode::UnknownTable, "did you mean things? (line 1"),
         (where_(op("=", json!([{"col": "colour"}, 1]))), ErrorCode::UnknownColumn, "colour"),
         (json!({"query": {"table": "things", "select": ["colour"]}}), ErrorCode::UnknownColumn, "colour"),
         (

@@ -7,6 +7,7 @@ mod bad_input;
 mod batches_precede_progress;
 mod commit_is_atomic_for_a_client;
 mod conformance_nested;
+mod explain;
 mod expressions_equal_postgres;
 mod full_disk;
 mod hydration_aside;

@@ -150,7 +150,14 @@ impl StreamFile {
     }
 
     fn open_with_limit(path: &Path, line_bytes_max: usize) -> Result<StreamFile, StreamFileError> {
-        let opened = File::open(path).and_then(|file| Ok((file.metadata()?.len(), file)));
+        let opened = File::open(path).and_then(|file| {
+            let metadata = file.metadata()?;
+            if metadata.is_dir() {
+                Err(io::ErrorKind::IsADirectory.into())
+            } else {
+                Ok((metadata.len(), file))
+            }
+        });
         let (bytes_total, file) =
             opened.map_err(|source| StreamFileError::Open { path: path.into(), source })?;
         let bytes_read = Arc::new(AtomicU64::new(0));
@@ -359,7 +366,7 @@ mod tests {
         assert_eq!(read_bytes(b"7", 100).unwrap(), [(1, "7".to_owned())]);
         assert!(matches!(StreamFile::open(Path::new("/nonexistent")), Err(StreamFileError::Open { .. })));
         let directory = tempfile::tempdir().unwrap();
-        assert!(matches!(StreamFile::open(directory.path()), Err(StreamFileError::Read { line: 1, .. })));
+        assert!(matches!(StreamFile::open(directory.path()), Err(StreamFileError::Open { .. })));
     }
 
     #[test]

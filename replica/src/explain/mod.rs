@@ -12,6 +12,7 @@ use crate::{
     query::{Resolved, shape::Body},
     store::{IndexSpec, Snapshot, TableId},
 };
+pub(crate) use text::counted;
 use text::value;
 use tidegate_wire::model::Order;
 
@@ -34,7 +35,7 @@ pub fn explain(
     }
     if let Some(profiles) = profiles {
         let keys: usize = profiles.iter().map(|profile| profile.keys).sum();
-        lines.push(format!("state: {keys} keys"));
+        lines.push(format!("state: {}", counted(keys, "key")));
     }
     lines
 }
@@ -76,15 +77,15 @@ impl Names<'_> {
 
 /// What is known of an operator that is live.
 fn measured(profile: &OperatorProfile) -> String {
-    let mut out = format!("{} keys", profile.keys);
+    let mut out = counted(profile.keys, "key");
     if profile.advances > 0 {
         out.push_str(&format!(
-            "; last {} rows in {:.1} µs, on average {:.1} in {:.1} µs over {} commits",
-            profile.last_rows,
+            "; last {} in {:.1} µs, on average {:.1} in {:.1} µs over {}",
+            counted(profile.last_rows, "row"),
             profile.last_time.as_secs_f64() * 1e6,
             profile.rows as f64 / profile.advances as f64,
             profile.time.as_secs_f64() * 1e6 / profile.advances as f64,
-            profile.advances,
+            counted(profile.advances, "commit"),
         ));
     }
     out

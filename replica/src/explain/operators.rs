@@ -2,7 +2,7 @@
 
 use super::{
     Names, measured,
-    text::{aggregate, condition, list, order_by, scalar, window},
+    text::{aggregate, condition, counted, list, order_by, scalar, window},
 };
 use crate::{
     algebra::SetKind,
@@ -69,7 +69,7 @@ impl Tree<'_> {
         match operator {
             Operator::Parameters => "parameters, one row for each tuple of them".to_owned(),
             Operator::Working { .. } => "what the recursion has found".to_owned(),
-            Operator::Values(rows) => format!("{} constant rows", rows.len()),
+            Operator::Values(rows) => counted(rows.len(), "constant row"),
             Operator::Join(join) => match join.inputs.as_slice() {
                 [input] => format!("rows of {}", self.input(input)),
                 inputs => format!("join of {}", list(inputs, ", ", |input| self.input(input))),
@@ -77,7 +77,7 @@ impl Tree<'_> {
             Operator::Mark(mark) => {
                 format!("{} marked by {}", self.input(&mark.left), self.input(&mark.right))
             }
-            Operator::Single { keys, .. } => format!("at most one row per {keys} columns"),
+            Operator::Single { keys, .. } => format!("at most one row per {}", counted(keys, "column")),
             Operator::Aggregate { input, keys, aggregates } => {
                 let column = of(input);
                 let keys = list(&(0..*keys).collect::<Vec<_>>(), ", ", |at| column(*at));
@@ -95,7 +95,7 @@ impl Tree<'_> {
             }
             Operator::Top { input, partition, order: by, offset, limit } => {
                 let column = of(input);
-                let limit = limit.map_or_else(|| "rows".to_owned(), |limit| format!("{limit} rows"));
+                let limit = limit.map_or_else(|| "rows".to_owned(), |limit| counted(limit, "row"));
                 let offset = if *offset > 0 { format!(" after {offset}") } else { String::new() };
                 let by =
                     if by.is_empty() { " order by all columns".to_owned() } else { order_by(by, &*column) };

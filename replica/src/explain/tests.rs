@@ -44,7 +44,8 @@ fn select(text: &str, snapshot: &Snapshot) -> Resolved {
 #[test]
 fn selects_are_told_by_their_operators() {
     let snapshot = snapshot();
-    let cases: [(&str, &[&str]); 4] = [
+    let cases: [(&str, &[&str]); 5] = [
+        ("select id from issues order by n limit 1", &["#2 1 row order by issues.n", "  #1 rows of issues"]),
         (
             "select n, count(*) as k, sum(n) filter (where id > 3) as s from issues where project = 'a' group by n",
             &[

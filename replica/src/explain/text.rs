@@ -4,6 +4,7 @@ use crate::{
     algebra::{Aggregate, AggregateFunction, Bound, Frame, FrameUnit, WindowFunction, WindowKind},
     expr::{Condition, Scalar},
 };
+use std::fmt::Display;
 use tidegate_wire::model::{Direction, Nulls, Order, Value};
 
 /// Gives a column's name.
@@ -23,6 +24,12 @@ pub(super) fn direction(order: Order) -> &'static str {
         (Direction::Desc, Nulls::First) => " desc",
         (Direction::Desc, Nulls::Last) => " desc nulls last",
     }
+}
+
+/// `1 key`, `2 keys`.
+pub(crate) fn counted(count: impl Display, noun: &str) -> String {
+    let count = count.to_string();
+    format!("{count} {noun}{}", if count == "1" { "" } else { "s" })
 }
 
 pub(super) fn list<T>(items: &[T], separator: &str, show: impl Fn(&T) -> String) -> String {

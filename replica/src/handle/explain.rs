@@ -2,7 +2,7 @@
 
 use super::Inner;
 use crate::{
-    explain::explain,
+    explain::{counted, explain},
     pipeline::{Budget, Pipeline},
     query::{QueryError, QueryErrorKind, Resolved},
     store::Snapshot,
@@ -38,8 +38,8 @@ impl Inner {
             .map_err(|fault| QueryError::new(QueryErrorKind::QueryFaulted, fault.to_string()))?;
         let mut lines = explain(resolved, snapshot, Some(&pipeline.profiles()));
         lines.push(format!(
-            "not live; computed once: {} rows, {} read, in {:.3} ms",
-            rows.len(),
+            "not live; computed once: {}, {} read, in {:.3} ms",
+            counted(rows.len(), "row"),
             budget.rows_read(),
             started.elapsed().as_secs_f64() * 1e3
         ));

@@ -27,7 +27,7 @@ pub use request::{
     CommitOutcome, CommitRefusal, CommitRefusalKind, IdempotencyEntry, MutationOutcome, NamedQuery,
     PreparedQuery, QueryRequest, QuerySource, ResumePoint, Rows,
 };
-pub use sql::{Answer, StatementAnswer, Table};
+pub use sql::{Answer, StatementAnswer, StatementsError, Table};
 pub use start::StartError;
 pub use status::{CheckReport, Difference, LiveQuery, QueryStatus, Status, WorkerStatus};
 
@@ -254,19 +254,25 @@ impl Replica {
         self.inner.explain(&query.resolved, &self.inner.store.snapshot(), analyze)
     }
 
+    /// The refusal of a name that no query and no view has.
+    #[must_use]
+    pub fn unknown_query(&self, name: &str) -> QueryError {
+        self.inner.unknown_query(name)
+    }
+
     /// Runs a text of statements, one after the other; together they may show `rows_max` rows. What stands between `begin`
     /// and `commit` is one commit, every other statement that writes is one of its own. Blocking.
     ///
     /// # Errors
     /// At the first statement that fails, whose number the message says: as [`Replica::prepare`], `query_faulted` when
-    /// evaluating it fails, `conflict` when what it writes contradicts what is there. Commits made before it stay.
+    /// evaluating it fails, `conflict` when what it writes contradicts what is there. What those before it did stands.
     pub fn sql(
         &self,
         text: &str,
         args: &Map<String, Json>,
         claims: &Map<String, Json>,
         rows_max: usize,
-    ) -> Result<Answer, QueryError> {
+    ) -> Result<Answer, StatementsError> {
         self.inner.sql(text, args, claims, rows_max)
     }
 

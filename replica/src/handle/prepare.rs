@@ -12,6 +12,7 @@ use crate::{
     drain::Control,
     query::{Parameters, QueryError, QueryErrorKind, resolve, resolve_select},
     sql,
+    suggestion::suggestion,
     worker::{Fault, FaultCause},
 };
 use serde_json::{Map, Value as Json};
@@ -47,14 +48,18 @@ impl Inner {
         args: &Map<String, Json>,
         claims: &Map<String, Json>,
     ) -> Result<PreparedQuery, QueryError> {
-        let (id, definition, defined_at) = match self.registry().named.get(name) {
-            Some(named) => (named.id, named.definition.clone(), named.defined_at),
+        let found = self
+            .registry()
+            .named
+            .get(name)
+            .map(|named| (named.id, named.definition.clone(), named.defined_at));
+        let (id, definition, defined_at) = match found {
+            Some(found) => found,
             None => {
                 if let Some(source) = self.query_of_view(name) {
                     return self.prepare_source(&source, args, claims, None);
                 }
-                let message = format!("there is no query named {name}; PUT /v1/queries/{name} makes one");
-                return Err(QueryError::new(QueryErrorKind::UnknownName, message));
+                return Err(self.unknown_query(name));
             }
         };
         if let Some(argument) = args.keys().find(|argument| !definition.args.contains_key(*argument)) {
@@ -68,6 +73,18 @@ impl Inner {
         let (args, claims) = (args.clone(), claims.clone());
         let by_name = ByName { name: name.to_owned(), definition: id, defined_at, args, claims };
         Ok(PreparedQuery { by_name: Some(by_name), ..prepared })
+    }
+
+    /// The refusal of a name that no query and no view has.
+    pub(super) fn unknown_query(&self, name: &str) -> QueryError {
+        let mut names: Vec<String> = self.registry().named.keys().cloned().collect();
+        names.extend(self.store.snapshot().views().map(|view| view.definition.name.clone()));
+        names.sort_unstable();
+        let instead = match suggestion(name, names.iter().map(String::as_str)) {
+            text if text.is_empty() => format!("; PUT /v1/queries/{name} makes one"),
+            text => text,
+        };
+        QueryError::new(QueryErrorKind::UnknownName, format!("there is no query named {name}{instead}"))
     }
 
     fn prepare_source(

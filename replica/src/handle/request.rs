@@ -132,6 +132,18 @@ pub enum QuerySource {
     Name(String),
 }
 
+impl QuerySource {
+    /// The source of the one that is given; `None` when there is neither or both.
+    #[must_use]
+    pub fn one_of(query: Option<Json>, sql: Option<String>) -> Option<Self> {
+        match (query, sql) {
+            (Some(query), None) => Some(Self::Query(query)),
+            (None, Some(sql)) => Some(Self::Sql(sql)),
+            _ => None,
+        }
+    }
+}
+
 /// A query whose names, types and arguments are checked, ready to run or to subscribe to. Cheap to clone.
 #[derive(Clone)]
 pub struct PreparedQuery {

@@ -44,6 +44,23 @@ pub struct StatementAnswer {
     pub affected: Option<u64>,
 }
 
+/// Why a text of statements was not run to its end.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("{error}")]
+pub struct StatementsError {
+    /// What is wrong with the statement at fault.
+    #[source]
+    pub error: QueryError,
+    /// What those before it did, without those of a transaction that was rolled back: that stands.
+    pub before: Answer,
+}
+
+impl From<StatementsError> for QueryError {
+    fn from(failed: StatementsError) -> Self {
+        failed.error
+    }
+}
+
 /// One statement's rows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
@@ -61,24 +78,28 @@ impl Inner {
         args: &Map<String, Json>,
         claims: &Map<String, Json>,
         rows_max: usize,
-    ) -> Result<Answer, QueryError> {
+    ) -> Result<Answer, StatementsError> {
         let parameters = Parameters { args, claims, declared: None };
-        with_script(text, |script| {
+        let mut answer = Answer { cv: self.store.snapshot().cv(), results: Vec::new() };
+        let ran = with_script(text, |script| {
             all_asked_for(args, |argument| has_parameter(text, argument))?;
-            let mut answer = Answer { cv: self.store.snapshot().cv(), results: Vec::new() };
             let mut rows_left = rows_max;
             for unit in units(&script.statements)? {
-                let (cv, results) = self.unit(script, unit, &parameters, rows_left, rows_max)?;
-                let rows = results.iter().filter_map(|result| result.rows.as_ref());
+                let first = unit.start;
+                answer.cv = self.unit(script, unit, &parameters, rows_left, rows_max, &mut answer.results)?;
+                let rows = answer.results[first..].iter().filter_map(|result| result.rows.as_ref());
                 rows_left -= rows.map(|table| table.rows.len()).sum::<usize>();
-                answer.cv = cv;
-                answer.results.extend(results);
             }
-            Ok(answer)
-        })
+            Ok::<_, QueryError>(())
+        });
+        match ran {
+            Ok(()) => Ok(answer),
+            Err(error) => Err(StatementsError { error, before: answer }),
+        }
     }
 
-    /// Runs statements that are one commit, until nobody comes in between.
+    /// Runs statements that are one commit, until nobody comes in between, and adds their results: all of them, or when
+    /// one fails those that stand.
     fn unit(
         &self,
         script: &Script,
@@ -86,35 +107,49 @@ impl Inner {
         parameters: &Parameters<'_>,
         rows_left: usize,
         rows_max: usize,
-    ) -> Result<(Cv, Vec<StatementAnswer>), QueryError> {
+        results: &mut Vec<StatementAnswer>,
+    ) -> Result<Cv, QueryError> {
         if let [statement] = &script.statements[unit.clone()]
             && let Some(cv) = self.view_statement(statement)
         {
             let cv = cv.map_err(|error| named(error, unit.start, &script.statements, &unit))?;
-            let answer = StatementAnswer { command: statement.command(), rows: None, affected: Some(0) };
-            return Ok((cv, vec![answer]));
+            results.push(StatementAnswer { command: statement.command(), rows: None, affected: Some(0) });
+            return Ok(cv);
         }
         let deadline = Instant::now() + self.options.deadline;
         let mut turn = None;
         for _ in 0..TRIES_MAX {
             let mut run = Run::new(self, script, parameters, deadline, rows_left, rows_max);
-            let mut results = Vec::with_capacity(unit.len());
+            results.truncate(unit.start);
             for number in unit.clone() {
-                let result = run.statement(&script.statements[number]);
-                results.push(result.map_err(|error| named(error, number, &script.statements, &unit))?);
+                match run.statement(&script.statements[number]) {
+                    Ok(result) => results.push(result),
+                    Err(error) => {
+                        if is_transaction(&script.statements[unit.start]) {
+                            results.truncate(unit.start);
+                        }
+                        return Err(named(error, number, &script.statements, &unit));
+                    }
+                }
             }
             let Some(transaction) = run.finish() else {
-                return Ok((run.cv(), results));
+                return Ok(run.cv());
             };
-            match self.store.transact_blocking(transaction).map_err(not_ready)? {
-                TransactionOutcome::Committed(cv) => return Ok((cv, results)),
-                TransactionOutcome::Overtaken => {
+            let refused = match self.store.transact_blocking(transaction).map_err(not_ready) {
+                Ok(TransactionOutcome::Committed(cv)) => return Ok(cv),
+                Ok(TransactionOutcome::Overtaken) => {
                     turn.get_or_insert_with(|| self.sql_turn.lock());
+                    continue;
                 }
-                TransactionOutcome::Refused(error) => return Err(refusal(&error)),
-            }
+                Ok(TransactionOutcome::Refused(error)) => refusal(&error),
+                Err(closed) => closed,
+            };
+            results.truncate(unit.start);
+            return Err(named(refused, unit.end - 1, &script.statements, &unit));
         }
-        Err(refusal(&CommitProblem::Contended { tries: TRIES_MAX }.into()))
+        results.truncate(unit.start);
+        let contended = refusal(&CommitProblem::Contended { tries: TRIES_MAX }.into());
+        Err(named(contended, unit.end - 1, &script.statements, &unit))
     }
 }
 
@@ -156,13 +191,16 @@ fn units(statements: &[Statement]) -> Result<Vec<Range<usize>>, QueryError> {
     }
 }
 
+fn is_transaction(first: &Statement) -> bool {
+    matches!(first, Statement::Begin)
+}
+
 /// An error with the number of the statement that it is of, where there are several.
 fn named(error: QueryError, number: usize, statements: &[Statement], unit: &Range<usize>) -> QueryError {
     if statements.len() < 2 {
         return error;
     }
-    let undone =
-        if matches!(statements[unit.start], Statement::Begin) { ", transaction rolled back" } else { "" };
+    let undone = if is_transaction(&statements[unit.start]) { ", transaction rolled back" } else { "" };
     let message =
         format!("statement {} ({}){undone}: {}", number + 1, statements[number].command(), error.message);
     QueryError::new(error.kind, message)

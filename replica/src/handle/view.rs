@@ -10,6 +10,7 @@ use crate::{
     store::{
         IndexError, IndexId, Materialization, MaterializationOutcome, Snapshot, View as _, ViewDefinition,
     },
+    suggestion::suggestion,
     view::MaterializedView,
 };
 use parking_lot::Mutex;
@@ -110,11 +111,14 @@ impl Inner {
 
     /// A view's rows are always fresh; one that has none gets them.
     fn refresh_view(&self, name: &ast::ObjectName) -> Result<Cv, QueryError> {
-        let unknown = || QueryError::new(QueryErrorKind::UnknownTable, format!("unknown view {name}"));
-        let bare = bare_name(name).ok_or_else(unknown)?;
         until_taken(|| {
             let snapshot = self.store.snapshot();
-            let view = snapshot.view(&bare).ok_or_else(unknown)?;
+            let view = bare_name(name).and_then(|name| snapshot.view(&name)).ok_or_else(|| {
+                let views = snapshot.views().map(|view| view.definition.name.as_str());
+                let instead = suggestion(&name.to_string(), views);
+                let message = format!("unknown materialized view {name}{instead}");
+                QueryError::new(QueryErrorKind::UnknownTable, message)
+            })?;
             if view.rows.is_some() {
                 Ok(Some(snapshot.cv()))
             } else {

@@ -12,6 +12,7 @@ use super::{
 use crate::{
     expr::{Condition, Scalar},
     store::{IndexSpec, Snapshot, TableId},
+    suggestion,
 };
 use std::sync::Arc;
 use tidegate_wire::model::{
@@ -84,7 +85,7 @@ pub(super) fn column(schema: &TableSchema, name: &str, path: &str) -> Result<usi
         None => fail(
             QueryErrorKind::UnknownColumn,
             path,
-            format_args!("table {} has no column {name}", schema.name),
+            format_args!("table {} has no column {name}{}", schema.name, suggestion::of_column(name, schema)),
         ),
     }
 }
@@ -121,7 +122,10 @@ impl<'a> Resolver<'a> {
                 path,
                 format_args!("the rows of view {name} are not kept at present; try again, or read it in SQL"),
             ),
-            None => fail(QueryErrorKind::UnknownTable, path, format_args!("table {name} does not exist")),
+            None => {
+                let instead = suggestion::of_table(name, self.snapshot);
+                fail(QueryErrorKind::UnknownTable, path, format_args!("unknown table {name}{instead}"))
+            }
         }
     }
 

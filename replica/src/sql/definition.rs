@@ -20,6 +20,7 @@ use crate::{
         CellSource, CommitError, CommitProblem, KeyBytes, SchemaStep, Snapshot, SnapshotEditor, TableId,
         check_rules, constraint::check_table,
     },
+    suggestion::{self, suggestion},
 };
 use serde_json::Map;
 use sqlparser::ast::{self, Ident, ObjectName, ObjectType, Spanned, Statement};
@@ -107,7 +108,9 @@ impl Definer<'_> {
             if if_exists {
                 return Ok(());
             }
-            let message = format_args!("unknown materialized view {name}");
+            let views = self.snapshot().views().map(|view| view.definition.name.as_str());
+            let instead = suggestion(&name.to_string(), views);
+            let message = format_args!("unknown materialized view {name}{instead}");
             return Err(Place::from(name.span()).error(QueryErrorKind::UnknownTable, message).into());
         };
         self.editor.step(SchemaStep::DropView { name: bare })?;
@@ -305,7 +308,8 @@ fn taken<T>(what: &str, name: &str, place: Place) -> Result<T> {
 fn column_at(schema: &TableSchema, name: &Ident) -> std::result::Result<usize, QueryError> {
     let wanted = folded(name);
     schema.shown().iter().position(|column| column.name == wanted).ok_or_else(|| {
-        let message = format_args!("table {} has no column {wanted}", schema.name);
+        let instead = suggestion::of_column(&wanted, schema);
+        let message = format_args!("table {} has no column {wanted}{instead}", schema.name);
         Place::from(name.span).error(QueryErrorKind::UnknownColumn, message)
     })
 }

@@ -21,6 +21,7 @@ use crate::{
     },
     query::{Parameters, QueryErrorKind},
     store::ViewDefinition,
+    suggestion,
 };
 use serde_json::Map;
 use sqlparser::ast::{
@@ -351,12 +352,15 @@ impl Binder<'_> {
     /// A stored table or a common table expression, under its name or an alias.
     pub(super) fn table(&mut self, name: &ObjectName, alias: Option<&TableAlias>) -> Result<Source> {
         let place = Place::from(name.span());
-        let unknown =
-            |name: &str| Err(place.error(QueryErrorKind::UnknownTable, format_args!("unknown table {name}")));
+        let unknown = |name: &str| {
+            let common = self.common.iter().map(|common| common.name.as_str());
+            let instead = suggestion::of_relation(name, self.snapshot, common);
+            place.error(QueryErrorKind::UnknownTable, format_args!("unknown table {name}{instead}"))
+        };
         let table = match parts(name).as_deref() {
             Some([table]) => folded(table),
             Some([schema, table]) if folded(schema) == "public" => folded(table),
-            _ => return unknown(&name.to_string()),
+            _ => return Err(unknown(&name.to_string())),
         };
         let shown = alias.map_or_else(|| table.clone(), |alias| folded(&alias.name));
         if let Some([_]) = parts(name).as_deref()
@@ -367,10 +371,10 @@ impl Binder<'_> {
         let Some(id) = self.snapshot.table_id(&table) else {
             return match self.snapshot.view(&table) {
                 Some(view) => self.view(&view.definition.clone(), shown, alias, place),
-                None => unknown(&table),
+                None => Err(unknown(&table)),
             };
         };
-        let Some(relation) = self.snapshot.table(id) else { return unknown(&table) };
+        let Some(relation) = self.snapshot.table(id) else { return Err(unknown(&table)) };
         let schema = relation.schema();
         let columns =
             schema.shown().iter().map(|column| (column.name.clone(), Type::Column(column.ty))).collect();
@@ -512,7 +516,7 @@ fn side_column(scope: &Scope, name: &str, side: &str, place: Place) -> Result<Ty
         }
         Found::NoColumn | Found::Nothing => Err(place.error(
             QueryErrorKind::UnknownColumn,
-            format_args!("the {side} side of the join has no column {name}"),
+            format_args!("the {side} side of the join has no column {name}{}", scope.suggestion(name)),
         )),
     }
 }

@@ -50,6 +50,7 @@ use crate::{
     },
     query::{Parameters, QueryError, QueryErrorKind},
     store::Snapshot,
+    suggestion::suggestion,
 };
 use common::Common;
 use parse::Words;
@@ -226,16 +227,21 @@ impl Binder<'_> {
         if let Some(typed) = self.resolve_outside(self.frames.len(), name, place)? {
             return Ok(typed);
         }
+        let scopes = || std::iter::once(scope).chain(self.frames.iter().map(|frame| &*frame.outer));
         Err(match name.table {
             Some(table) => place.error(
                 QueryErrorKind::UnknownTable,
                 format_args!(
-                    "no table {table} in the from clause, of which {} would be a column",
-                    name.column
+                    "no table {table} in the from clause, of which {} would be a column{}",
+                    name.column,
+                    suggestion(table, scopes().flat_map(Scope::table_names))
                 ),
             ),
             None => {
-                place.error(QueryErrorKind::UnknownColumn, format_args!("unknown column {}", name.column))
+                let columns = scopes().flat_map(|scope| &scope.columns).map(|column| column.name.as_str());
+                let instead = suggestion(name.column, columns);
+                let message = format_args!("unknown column {}{instead}", name.column);
+                place.error(QueryErrorKind::UnknownColumn, message)
             }
         })
     }
@@ -326,9 +332,12 @@ fn found(scope: &Scope, name: Name<'_>, place: Place) -> Result<Option<Typed>> {
         Found::Column(typed) => Ok(Some(typed.clone())),
         Found::Nothing => Ok(None),
         Found::Ambiguous => place.bad(format_args!("column {} is ambiguous; name its table", name.column)),
-        Found::NoColumn => Err(place.error(
-            QueryErrorKind::UnknownColumn,
-            format_args!("table {} has no column {}", name.table.unwrap_or_default(), name.column),
-        )),
+        Found::NoColumn => {
+            let table = name.table.unwrap_or_default();
+            let columns = scope.table(table).into_iter().flat_map(|table| &table.columns);
+            let instead = suggestion(name.column, columns.map(|column| column.name.as_str()));
+            let message = format_args!("table {table} has no column {}{instead}", name.column);
+            Err(place.error(QueryErrorKind::UnknownColumn, message))
+        }
     }
 }

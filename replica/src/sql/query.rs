@@ -12,6 +12,7 @@ use crate::{
         Scalar,
         typing::{Type, Typed},
     },
+    suggestion::suggestion,
 };
 use sqlparser::ast::{
     self, Expr, Fetch, LimitClause, LockClause, LockType, Offset, OrderBy, OrderByExpr, OrderByKind,
@@ -302,7 +303,11 @@ fn order_of_outputs(items: &[OrderByExpr], columns: &[Output]) -> Result<Vec<(us
                 Some(column) => Ok((column, order)),
                 None => Err(start(expr).error(
                     crate::query::QueryErrorKind::UnknownColumn,
-                    format_args!("the result has no column {}", folded(ident)),
+                    format_args!(
+                        "the result has no column {}{}",
+                        folded(ident),
+                        suggestion(&folded(ident), columns.iter().map(|column| column.name.as_str()))
+                    ),
                 )),
             }
         })

@@ -1,7 +1,7 @@
 //! The names that expressions of one select block can use, and what each stands for in the input's row.
 
 use super::rewrite::shifted;
-use crate::expr::typing::Typed;
+use crate::{expr::typing::Typed, suggestion::suggestion};
 use sqlparser::ast::{Ident, ObjectName, ObjectNamePart};
 
 /// A column that has a name.
@@ -73,15 +73,24 @@ impl Scope {
         }
     }
 
+    /// What to write instead of a column that is not there.
+    pub(super) fn suggestion(&self, wanted: &str) -> String {
+        suggestion(wanted, self.columns.iter().map(|column| column.name.as_str()))
+    }
+
     /// A table by name.
     pub(super) fn table(&self, name: &str) -> Option<&ScopeTable> {
         self.tables.iter().find(|table| table.name.as_deref() == Some(name))
     }
 
+    /// The tables' names.
+    pub(super) fn table_names(&self) -> impl Iterator<Item = &str> {
+        self.tables.iter().filter_map(|table| table.name.as_deref())
+    }
+
     /// A table name that both scopes have.
     pub(super) fn common_table<'s>(&'s self, other: &Self) -> Option<&'s str> {
-        let mut names = self.tables.iter().filter_map(|table| table.name.as_deref());
-        names.find(|name| other.table(name).is_some())
+        self.table_names().find(|name| other.table(name).is_some())
     }
 
     /// The scope of rows that have `by` more columns before.

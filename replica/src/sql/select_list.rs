@@ -4,7 +4,7 @@ use super::{
     place::{Place, Result, fits, start},
     scope::{Scope, ScopeColumn, folded, parts},
 };
-use crate::query::QueryErrorKind;
+use crate::{query::QueryErrorKind, suggestion::suggestion};
 use sqlparser::ast::{Expr, SelectItem, SelectItemQualifiedWildcardKind, Spanned, WildcardAdditionalOptions};
 
 /// An item of the select list.
@@ -34,7 +34,8 @@ pub(super) fn items<'q>(projection: &'q [SelectItem], scope: &Scope) -> Result<V
                     _ => None,
                 };
                 let Some(table) = table else {
-                    let message = format_args!("no table {name} in the from clause");
+                    let instead = suggestion(&name.to_string(), scope.table_names());
+                    let message = format_args!("no table {name} in the from clause{instead}");
                     return Err(place.error(QueryErrorKind::UnknownTable, message));
                 };
                 items.extend(table.columns.iter().cloned().map(|column| Item::Column(column, place)));

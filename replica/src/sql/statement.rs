@@ -12,6 +12,7 @@ use crate::{
     algebra::Select,
     query::{Parameters, QueryError, QueryErrorKind},
     store::{CommitError, Snapshot, SnapshotEditor, TableId, system_tables::CLIENT_MUTATIONS},
+    suggestion,
 };
 use sqlparser::ast::{self, ObjectName, SetExpr, Spanned};
 
@@ -270,7 +271,10 @@ pub fn written_table(name: &ObjectName, snapshot: &Snapshot) -> std::result::Res
 pub fn table(name: &ObjectName, snapshot: &Snapshot) -> std::result::Result<TableId, QueryError> {
     let place = Place::from(name.span());
     let found = bare_name(name).and_then(|name| snapshot.table_id(&name));
-    found.ok_or_else(|| place.error(QueryErrorKind::UnknownTable, format_args!("unknown table {name}")))
+    found.ok_or_else(|| {
+        let instead = suggestion::of_table(&name.to_string(), snapshot);
+        place.error(QueryErrorKind::UnknownTable, format_args!("unknown table {name}{instead}"))
+    })
 }
 
 /// A name without the schema `public` before it; `None` when another one stands there.

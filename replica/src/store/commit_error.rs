@@ -91,14 +91,20 @@ pub enum CommitProblem {
         bytes_max: u32,
     },
     /// No such table.
-    #[error("there is no such table")]
-    UnknownTable,
+    #[error("there is no such table{instead}")]
+    UnknownTable {
+        /// What to write instead.
+        instead: String,
+    },
     /// A table that only the store writes.
     #[error("the table is maintained by the server and cannot be written")]
     ReservedTable,
     /// No such column.
-    #[error("the table has no such column")]
-    UnknownColumn,
+    #[error("the table has no such column{instead}")]
+    UnknownColumn {
+        /// What to write instead.
+        instead: String,
+    },
     /// A value of another type.
     #[error("expected {expected}, found {found}")]
     TypeMismatch {
@@ -232,8 +238,8 @@ impl CommitProblem {
     #[must_use]
     pub fn kind(&self) -> CommitErrorKind {
         match self {
-            Self::UnknownTable => CommitErrorKind::UnknownTable,
-            Self::UnknownColumn => CommitErrorKind::UnknownColumn,
+            Self::UnknownTable { .. } => CommitErrorKind::UnknownTable,
+            Self::UnknownColumn { .. } => CommitErrorKind::UnknownColumn,
             Self::TypeMismatch { .. } | Self::NullNotAllowed => CommitErrorKind::TypeMismatch,
             Self::RowExists
             | Self::RowMissing

@@ -37,11 +37,25 @@ impl ServerUrl {
         format!("ws://{}/v1/sync", self.place)
     }
 
-    /// The failure to reach the server, with what to do where nothing listens.
+    /// The failure to reach the server, with what to do.
     #[must_use]
     pub fn unreachable(&self, error: &(dyn Error + 'static)) -> Failure {
-        let hint = if is_nobody_there(error) { "; is the server running? (tidegate serve)" } else { "" };
-        Failure::Failed(format!("cannot reach {self}: {error}{hint}"))
+        let hint = if is_nobody_there(error) {
+            "is the server running? (tidegate serve)"
+        } else {
+            "is this the address of a Tidegate server? (--url or TIDEGATE_URL)"
+        };
+        // "io: " is how the HTTP library begins what the system says.
+        let error = error.to_string();
+        Failure::Failed(format!("cannot reach {self}: {}; {hint}", error.trim_start_matches("io: ")))
+    }
+
+    /// The failure of an answer that no Tidegate server gives.
+    #[must_use]
+    pub fn not_json(&self, status: ureq::http::StatusCode) -> Failure {
+        Failure::Failed(format!(
+            "{self} answered {status} and no JSON; is this the address of a Tidegate server? (--url or TIDEGATE_URL)"
+        ))
     }
 }
 
@@ -138,36 +152,50 @@ impl Target {
     /// # Errors
     /// When the server cannot be reached or answers with an error.
     pub fn get(&self, path: &str, limit: Duration) -> Result<Value, Failure> {
-        let url = self.url.http(path);
-        let response = agent(Some(limit)).get(&url).call();
-        self.answer(&url, response)
+        let response = agent(Some(limit)).get(self.url.http(path)).call();
+        self.answer(response)
     }
 
-    /// The answer to a POST of JSON.
+    /// The answer to a POST of JSON, or the error that it is.
     ///
     /// # Errors
-    /// When the server cannot be reached or answers with an error.
-    pub fn post(&self, path: &str, body: &Value, limit: Duration) -> Result<Value, Failure> {
-        let url = self.url.http(path);
-        let response = agent(Some(limit)).post(&url).send_json(body);
-        self.answer(&url, response)
+    /// When the server cannot be reached.
+    pub fn post(&self, path: &str, body: &Value, limit: Duration) -> Result<Result<Value, Refusal>, Failure> {
+        let response = agent(Some(limit)).post(self.url.http(path)).send_json(body);
+        self.answer_or_refusal(response)
     }
 
     fn answer(
         &self,
-        url: &str,
         response: Result<ureq::http::Response<ureq::Body>, ureq::Error>,
     ) -> Result<Value, Failure> {
+        self.answer_or_refusal(response)?.map_err(|refusal| Failure::Failed(refusal.to_string()))
+    }
+
+    fn answer_or_refusal(
+        &self,
+        response: Result<ureq::http::Response<ureq::Body>, ureq::Error>,
+    ) -> Result<Result<Value, Refusal>, Failure> {
         let mut response = response.map_err(|error| self.url.unreachable(&error))?;
         let status = response.status();
-        let body: Value = response.body_mut().with_config().limit(1 << 30).read_json().map_err(|error| {
-            Failure::Failed(format!("{url} answered {status} with what is not JSON: {error}"))
-        })?;
-        if status.is_success() {
-            return Ok(body);
-        }
-        let part = |name: &str| body["error"][name].as_str().unwrap_or("?").to_owned();
-        Err(Failure::Failed(format!("{url} answered {status}: {} ({})", part("message"), part("code"))))
+        let mut body: Value = response
+            .body_mut()
+            .with_config()
+            .limit(1 << 30)
+            .read_json()
+            .map_err(|_| self.url.not_json(status))?;
+        Ok(if status.is_success() { Ok(body) } else { Err(Refusal(body["error"].take())) })
+    }
+}
+
+/// The member `error` of an answer.
+#[derive(Debug)]
+pub struct Refusal(pub Value);
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let part = |name: &str| self.0[name].as_str().unwrap_or("?");
+        write!(f, "{} ({})", part("message"), part("code"))
     }
 }
 
@@ -214,7 +242,11 @@ mod tests {
     fn the_hint_to_start_a_server_stands_only_where_nobody_answers() {
         let url = ServerUrl::from_str("http://host").expect("taken");
         let hinted = |error: &(dyn Error + 'static)| match url.unreachable(error) {
-            Failure::Failed(text) => text.contains("is the server running?"),
+            Failure::Failed(text) => {
+                let is_hinted = text.contains("is the server running?");
+                assert!(is_hinted != text.contains("--url"), "one hint: {text}");
+                is_hinted
+            }
             other => panic!("{other:?}"),
         };
         assert!(hinted(&io::Error::from(io::ErrorKind::ConnectionRefused)));

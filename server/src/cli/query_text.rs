@@ -6,8 +6,10 @@ use std::{io::Read as _, path::Path};
 use tidegate_client::Query;
 
 /// The words that a statement in SQL begins with.
-const SQL_WORDS: [&str; 10] =
-    ["select", "with", "values", "table", "explain", "show", "create", "drop", "insert", "update"];
+const SQL_WORDS: [&str; 14] = [
+    "select", "with", "values", "table", "explain", "show", "create", "drop", "insert", "update", "delete",
+    "alter", "truncate", "begin",
+];
 
 /// The query of a flag or an argument.
 ///
@@ -60,7 +62,11 @@ pub fn read(path: &Path) -> Result<Query, Failure> {
     } else {
         (std::fs::read_to_string(path).map(|content| text = content), path.display().to_string())
     };
-    read.map_err(|error| Failure::Failed(format!("cannot read the query from {place}: {error}")))?;
+    read.map_err(|error| {
+        Failure::Failed(format!(
+            "cannot read the query from {place}; check the path and permissions ({error})"
+        ))
+    })?;
     parse(&text, &place).map_err(Failure::Failed)
 }
 

@@ -1,6 +1,6 @@
 //! `tidegate sql`: statements in SQL, run once.
 
-use super::{Failure, client::Target, query_text, table};
+use super::{Failure, client::Target, finish_with, query_text, table};
 use clap::Args;
 use serde_json::{Value, json};
 use std::{
@@ -14,7 +14,7 @@ const ANSWER_TIME_MAX: Duration = Duration::from_secs(120);
 /// Run statements in SQL and print their results.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  tidegate sql 'select status, count(*) from flights group by status order by 2 desc'\n  tidegate sql --args '{\"p\":\"JFK\"}' 'select count(*) as n from flights where origin = :p'\n  tidegate sql \"insert into notes values (1, 'a') returning *\"\n  tidegate sql 'begin; update a set n = n - 1; update b set n = n + 1; commit'\n  tidegate sql --json < report.sql\n\nWhat stands between begin and commit is one commit; every other statement that writes is one of its own."
+    after_help = "Examples:\n  tidegate sql 'select status, count(*) from flights group by status order by 2 desc'\n  tidegate sql --args '{\"p\":\"JFK\"}' 'select count(*) as n from flights where origin = :p'\n  tidegate sql \"insert into notes values (1, 'a') returning *\"\n  tidegate sql 'begin; update a set n = n - 1; update b set n = n + 1; commit'\n  tidegate sql --json < report.sql\n\nWhat stands between begin and commit is one commit; every other statement that writes is one of its own.\nWhen a statement fails, what those before it did stands, but for a transaction, of which nothing is left."
 )]
 pub struct Arguments {
     #[command(flatten)]
@@ -30,7 +30,7 @@ pub struct Arguments {
     json: bool,
 }
 
-/// Prints the results.
+/// Prints the results: when a statement fails, of those before it that stand.
 ///
 /// # Errors
 /// When the server cannot be asked, or refuses a statement.
@@ -46,16 +46,28 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         }
     };
     let args = query_text::arguments(arguments.args.as_deref())?;
-    let answer = arguments.target.post("/v1/sql", &json!({"sql": sql, "args": args}), ANSWER_TIME_MAX)?;
-    let results = answer["results"].as_array().map(Vec::as_slice).unwrap_or_default();
-    for (at, result) in results.iter().enumerate() {
-        if arguments.json {
-            println!("{result}");
-        } else {
-            print!("{}{}", if at > 0 { "\n" } else { "" }, text(result));
+    let body = json!({"sql": sql, "args": args});
+    match arguments.target.post("/v1/sql", &body, ANSWER_TIME_MAX)? {
+        Ok(answer) => finish_with(&shown(&answer["results"], arguments.json)),
+        Err(refusal) => {
+            let results = &refusal.0["results"];
+            finish_with(&shown(results, arguments.json))?;
+            Err(Failure::Failed(match results.as_array().map_or(0, Vec::len) {
+                0 => refusal.to_string(),
+                1 => format!("{refusal}; statement 1 stands"),
+                count => format!("{refusal}; statements 1 to {count} stand"),
+            }))
         }
     }
-    Ok(())
+}
+
+/// Results as they are printed.
+fn shown(results: &Value, as_json: bool) -> String {
+    let results = results.as_array().map(Vec::as_slice).unwrap_or_default();
+    if as_json {
+        return results.iter().map(|result| format!("{result}\n")).collect();
+    }
+    results.iter().map(text).collect::<Vec<_>>().join("\n")
 }
 
 /// A result as people read it: its rows, if it shows any, and what was done.

@@ -21,7 +21,7 @@ pub struct Override {
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// The file is not there or cannot be read.
-    #[error("cannot read the configuration file {path}: {cause}")]
+    #[error("cannot read the configuration file {path}; check --config and permissions ({cause})")]
     Unreadable {
         /// The file.
         path: PathBuf,
@@ -206,24 +206,9 @@ fn check_relations(config: &Config) -> Result<(), ConfigError> {
 }
 
 fn unknown(key: String, place: String, candidates: impl Iterator<Item = String>) -> ConfigError {
-    let nearest = candidates.min_by_key(|candidate| distance(&key, candidate)).unwrap_or_default();
+    let nearest =
+        candidates.min_by_key(|candidate| strsim::osa_distance(&key, candidate)).unwrap_or_default();
     ConfigError::UnknownKey { key, place, nearest }
-}
-
-/// Levenshtein distance.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, ca) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, cb) in b.iter().enumerate() {
-            let substituted = diagonal + usize::from(ca != *cb);
-            diagonal = row[j + 1];
-            row[j + 1] = substituted.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
 }
 
 #[cfg(test)]

@@ -50,6 +50,15 @@ impl ApiError {
         self
     }
 
+    /// A statement that failed behind others: what those answered, which stands, and the commit version they led to.
+    #[must_use]
+    pub fn with_results(mut self, cv: Cv, results: Vec<Value>) -> Self {
+        self.details.insert("cv".to_owned(), cv.0.into());
+        self.details.insert("results".to_owned(), results.into());
+        self.cv = Some(cv);
+        self
+    }
+
     /// The body.
     #[must_use]
     pub fn body(&self) -> Value {

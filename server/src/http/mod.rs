@@ -53,6 +53,7 @@ pub fn router(shared: Arc<Shared>, hosts: AllowedHosts) -> Router {
         .route("/v1/connections", get(connections::list))
         .route("/v1/check", get(operations::check).post(operations::check))
         .route("/v1/sql", post(sql::post))
+        .route("/v1/explain", post(explain::post))
         .route("/v1/queries", get(queries::list))
         .route("/v1/queries/{name}", get(queries::read).put(queries::put).delete(queries::delete))
         .layer(takes(&[]))

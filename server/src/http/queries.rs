@@ -49,7 +49,8 @@ pub async fn list(State(shared): State<Arc<Shared>>) -> Result<Json<Value>, ApiE
 
 /// One named query.
 pub async fn read(State(shared): State<Arc<Shared>>, Name(name): Name) -> Result<Json<Value>, ApiError> {
-    let (query, status) = shared.replica()?.query(&name).ok_or_else(|| unknown(&name))?;
+    let replica = shared.replica()?;
+    let (query, status) = replica.query(&name).ok_or_else(|| replica.unknown_query(&name))?;
     Ok(Json(describe(&query, &status)))
 }
 
@@ -66,7 +67,7 @@ pub async fn put(
     let query = named(name, definition)?;
     let name = query.name.clone();
     let fault = replica.put_query(query).await?;
-    let (query, mut status) = replica.query(&name).ok_or_else(|| unknown(&name))?;
+    let (query, mut status) = replica.query(&name).ok_or_else(|| replica.unknown_query(&name))?;
     if let Some(fault) = fault {
         status.fault = Some(fault.message);
     }
@@ -88,12 +89,7 @@ pub async fn delete(
         let message = format!("{name} is a materialized view; `drop materialized view {name}` ends it");
         return Err(ApiError::new(ErrorCode::Conflict, message));
     }
-    Err(unknown(&name))
-}
-
-/// The error for a name that is not registered.
-pub(super) fn unknown(name: &str) -> ApiError {
-    ApiError::new(ErrorCode::UnknownName, format!("there is no query named {name}"))
+    Err(replica.unknown_query(&name).into())
 }
 
 fn named(name: String, definition: Definition) -> Result<NamedQuery, ApiError> {
@@ -104,10 +100,8 @@ fn named(name: String, definition: Definition) -> Result<NamedQuery, ApiError> {
             format!("a name has 1 to {NAME_BYTES_MAX} bytes, none of them 0"),
         );
     }
-    let source = match (definition.query, definition.sql) {
-        (Some(query), None) => QuerySource::Query(query),
-        (None, Some(sql)) => QuerySource::Sql(sql),
-        _ => return refuse(ErrorCode::BadMessage, "give exactly one of query and sql".to_owned()),
+    let Some(source) = QuerySource::one_of(definition.query, definition.sql) else {
+        return refuse(ErrorCode::BadMessage, "give exactly one of query and sql".to_owned());
     };
     check_args(definition.args.keys()).map_err(|(code, text)| ApiError::new(code, text))?;
     let mut args = BTreeMap::new();

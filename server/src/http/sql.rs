@@ -12,7 +12,7 @@ use axum::{
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::{sync::Arc, time::Instant};
-use tidegate_replica::handle::{Answer, StatementAnswer};
+use tidegate_replica::handle::{StatementAnswer, StatementsError};
 use tidegate_wire::protocol::ErrorCode;
 
 /// The body.
@@ -37,21 +37,31 @@ pub async fn post(
     let rows_max = shared.config.limits.sql_rows_max;
     let arrived_at = Instant::now();
     let answer = tokio::task::spawn_blocking(move || {
-        let answer = replica.sql(&sql, &args, &Map::new(), rows_max)?;
+        let answer = replica.sql(&sql, &args, &Map::new(), rows_max);
+        let (Ok(done) | Err(StatementsError { before: done, .. })) = &answer;
         // At once: what was written is on its way to clients.
-        if answer.results.iter().any(|result| result.affected.is_some()) {
-            shared.hub.arrivals.note(answer.cv, 1, arrived_at);
+        if done.results.iter().any(|result| result.affected.is_some()) {
+            shared.hub.arrivals.note(done.cv, 1, arrived_at);
         }
-        Ok::<_, ApiError>(answer)
+        answer
     });
     match answer.await {
-        Ok(answer) => Ok(write(answer?)),
+        Ok(Ok(answer)) => {
+            let body = json!({"cv": answer.cv, "results": results(answer.results)});
+            Ok(with_cv(answer.cv, Json(body).into_response()))
+        }
+        Ok(Err(StatementsError { error, before })) => {
+            let refused = ApiError::from(error);
+            let stands = !before.results.is_empty();
+            Err(if stands { refused.with_results(before.cv, results(before.results)) } else { refused })
+        }
         Err(_) => Err(ApiError::new(ErrorCode::Internal, "answering failed; see the server's log")),
     }
 }
 
-fn write(answer: Answer) -> Response {
-    let results = answer.results.into_iter().map(|StatementAnswer { command, rows, affected }| {
+/// What statements answered, each as an object.
+fn results(answers: Vec<StatementAnswer>) -> Vec<Value> {
+    let results = answers.into_iter().map(|StatementAnswer { command, rows, affected }| {
         let mut result = Map::new();
         result.insert("command".to_owned(), json!(command));
         if let Some(table) = rows {
@@ -64,6 +74,5 @@ fn write(answer: Answer) -> Response {
         }
         Value::Object(result)
     });
-    let body = json!({"cv": answer.cv, "results": results.collect::<Vec<_>>()});
-    with_cv(answer.cv, Json(body).into_response())
+    results.collect()
 }

@@ -67,7 +67,7 @@ pub(crate) fn replica() -> (Replica, Recorder) {
 pub(crate) fn run(replica: &Replica, text: &str) -> Result<Answer, QueryError> {
     thread::scope(|scope| {
         let run = scope.spawn(|| replica.sql(text, &Map::new(), &Map::new(), 1_000));
-        run.join().expect("it does not panic")
+        Ok(run.join().expect("it does not panic")?)
     })
 }
 

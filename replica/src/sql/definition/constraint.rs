@@ -6,6 +6,7 @@ use crate::sql::{
     place::{Place, Result, start},
     scope::folded,
 };
+use crate::suggestion;
 use sqlparser::ast::{self, Expr, Ident, IndexColumn, Spanned, TableConstraint};
 use std::collections::HashSet;
 use tidegate_wire::model::{
@@ -192,12 +193,9 @@ impl Definer<'_> {
             own = match self.snapshot().table_named(&references) {
                 Some((_, relation)) => TableSchema::clone(relation.schema()),
                 None => {
-                    return Err(target
-                        .error(
-                            crate::query::QueryErrorKind::UnknownTable,
-                            format_args!("unknown table {references}"),
-                        )
-                        .into());
+                    let instead = suggestion::of_table(&references, self.snapshot());
+                    let message = format_args!("unknown table {references}{instead}");
+                    return Err(target.error(crate::query::QueryErrorKind::UnknownTable, message).into());
                 }
             };
             &own

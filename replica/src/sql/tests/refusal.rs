@@ -33,17 +33,58 @@ fn refusals() {
             BadQuery,
             "two columns of the result are named id; alias one (line 1, column 8)",
         ),
-        ("select t.zz from t", UnknownColumn, "table t has no column zz (line 1, column 10)"),
-        ("select x from t", UnknownColumn, "unknown column x (line 1, column 8)"),
+        (
+            "select t.zz from t",
+            UnknownColumn,
+            "table t has no column zz; known here: id, a, b, n, f, ok, at (line 1, column 10)",
+        ),
+        (
+            "select x from t",
+            UnknownColumn,
+            "unknown column x; known here: id, a, b, n, f, ok, at (line 1, column 8)",
+        ),
         (
             "select y.id from t",
             UnknownTable,
-            "no table y in the from clause, of which id would be a column (line 1, column 10)",
+            "no table y in the from clause, of which id would be a column; known here: t (line 1, column 10)",
         ),
-        ("select id from z", UnknownTable, "unknown table z (line 1, column 16)"),
-        ("select id from other.t", UnknownTable, "unknown table other.t (line 1, column 16)"),
-        ("select a.* from t", UnknownTable, "no table a in the from clause (line 1, column 8)"),
-        ("select Key from Odd", UnknownTable, "unknown table odd (line 1, column 17)"),
+        ("select id from z", UnknownTable, "unknown table z; known here: t, u, \"Odd\" (line 1, column 16)"),
+        (
+            "select id from other.t",
+            UnknownTable,
+            "unknown table other.t; known here: t, u, \"Odd\" (line 1, column 16)",
+        ),
+        (
+            "select a.* from t",
+            UnknownTable,
+            "no table a in the from clause; known here: t (line 1, column 8)",
+        ),
+        (
+            "select id, t_idd from t join u on u.t_idd = t.id",
+            UnknownColumn,
+            "table u has no column t_idd; did you mean t_id? (line 1, column 37)",
+        ),
+        (
+            "select id from t where exists (select 1 from u where t_idd = t.id)",
+            UnknownColumn,
+            "unknown column t_idd; did you mean t_id? (line 1, column 54)",
+        ),
+        (
+            "with newest as (select id from t) select id from newst",
+            UnknownTable,
+            "unknown table newst; did you mean newest? (line 1, column 50)",
+        ),
+        (
+            "select doc as document from \"Odd\" union select doc from \"Odd\" order by documnt",
+            UnknownColumn,
+            "the result has no column documnt; did you mean document? (line 1, column 72)",
+        ),
+        (
+            "select first.id from t as frist",
+            UnknownTable,
+            "no table first in the from clause, of which id would be a column; did you mean frist? (line 1, column 14)",
+        ),
+        ("select Key from Odd", UnknownTable, "unknown table odd; did you mean \"Odd\"? (line 1, column 17)"),
         (
             "select a, b from t union select a from t",
             BadQuery,
@@ -122,7 +163,7 @@ fn refusals() {
         (
             "with recursive w as (select id from w) select * from w",
             UnknownTable,
-            "unknown table w (line 1, column 37)",
+            "unknown table w; known here: t, u, \"Odd\" (line 1, column 37)",
         ),
         (
             "with w as (select 1), w as (select 2) select * from w",
@@ -269,7 +310,7 @@ fn refusals() {
         (
             "select t.id from t join u using (nope)",
             UnknownColumn,
-            "the left side of the join has no column nope (line 1, column 34)",
+            "the left side of the join has no column nope; known here: id, a, b, n, f, ok, at (line 1, column 34)",
         ),
         (
             "select t.id from t left join u on exists (select 1 from u v where v.t_id = t.id)",
@@ -363,13 +404,17 @@ fn refusals() {
             "any or all of what is no subquery, array[…] or parameter is not supported (line 1, column 32)",
         ),
         ("select id from t where a in ()", BadQuery, "expected an expression, found ) (line 1, column 30)"),
-        ("select t from t", UnknownColumn, "unknown column t (line 1, column 8)"),
+        (
+            "select t from t",
+            UnknownColumn,
+            "unknown column t; known here: id, a, b, n, f, ok, at (line 1, column 8)",
+        ),
         (
             "select * from t
   where id = 1
     and nope = 2",
             UnknownColumn,
-            "unknown column nope (line 3, column 9)",
+            "unknown column nope; known here: id, a, b, n, f, ok, at (line 3, column 9)",
         ),
         (
             "select id from t where exists (with z as (select t.a as k) select 1 from z where exists (select 1 from z z2 where z2.k = t.id))",

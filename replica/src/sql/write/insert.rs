@@ -21,6 +21,7 @@ use crate::{
         statement::written_table,
     },
     store::{TableId, UniqueRule},
+    suggestion,
 };
 use sqlparser::ast::{
     self, ConflictTarget, DoUpdate, Expr, ObjectName, OnConflictAction, OnInsert, Query, SetExpr, Spanned,
@@ -288,7 +289,8 @@ pub(super) fn written_column(name: &ObjectName, schema: &TableSchema) -> Result<
 
 fn column_named(name: &str, schema: &TableSchema, place: Place) -> Result<usize> {
     schema.shown().iter().position(|column| column.name == name).ok_or_else(|| {
-        let message = format_args!("table {} has no column {name}", schema.name);
+        let instead = suggestion::of_column(name, schema);
+        let message = format_args!("table {} has no column {name}{instead}", schema.name);
         place.error(QueryErrorKind::UnknownColumn, message)
     })
 }

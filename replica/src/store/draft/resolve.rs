@@ -3,6 +3,7 @@
 use super::{CommitLimits, Draft, DraftOp, KeyValues};
 use crate::expr::cast::to_precision;
 use crate::store::{CommitError, CommitProblem, KeyBytes, Snapshot, TableId, key::row_key, system_tables};
+use crate::suggestion;
 use tidegate_wire::model::{
     ColumnSchema, Given, GivenRow, Order, Row, TableSchema, Value,
     commit::{CommitLine, RowOp},
@@ -58,7 +59,9 @@ fn lookup<'a>(name: &str, snapshot: &'a Snapshot) -> Result<(TableId, &'a TableS
     if snapshot.view(name).is_some() {
         return Err(CommitProblem::ReservedTable);
     }
-    let id = snapshot.table_id(name).ok_or(CommitProblem::UnknownTable)?;
+    let id = snapshot
+        .table_id(name)
+        .ok_or_else(|| CommitProblem::UnknownTable { instead: suggestion::of_table(name, snapshot) })?;
     if id == system_tables::CLIENT_MUTATIONS {
         return Err(CommitProblem::ReservedTable);
     }
@@ -67,7 +70,12 @@ fn lookup<'a>(name: &str, snapshot: &'a Snapshot) -> Result<(TableId, &'a TableS
 }
 
 fn column(schema: &TableSchema, name: &str) -> Result<usize, CommitError> {
-    schema.column(name).ok_or_else(|| CommitError::new(CommitProblem::UnknownColumn).of_column(name))
+    schema.column(name).ok_or_else(|| unknown_column(schema, name))
+}
+
+fn unknown_column(schema: &TableSchema, name: &str) -> CommitError {
+    let instead = suggestion::of_column(name, schema);
+    CommitError::new(CommitProblem::UnknownColumn { instead }).of_column(name)
 }
 
 fn value(schema: &TableSchema, column: usize, given: &Given) -> Result<Value, CommitError> {
@@ -98,7 +106,7 @@ fn insert(
     for (name, cell) in given.iter() {
         let column = column(schema, name)?;
         if column >= schema.shown().len() {
-            return Err(CommitError::new(CommitProblem::UnknownColumn).of_column(name));
+            return Err(unknown_column(schema, name));
         }
         values[column] = value(schema, column, cell)?;
     }

@@ -58,12 +58,18 @@ fn check(op: &str, kind: CommitErrorKind, named: &[&str]) {
 fn refusals_name_operation_table_key_and_column() {
     use CommitErrorKind as Kind;
     let id = "key {\"id\":1}";
-    check(r#"{"insert":"none","row":{"id":1}}"#, Kind::UnknownTable, &["table none"]);
+    check(r#"{"insert":"none","row":{"id":1}}"#, Kind::UnknownTable, &["table none", "known here: items"]);
+    check(r#"{"insert":"itmes","row":{"id":1}}"#, Kind::UnknownTable, &["did you mean items?"]);
     check(r#"{"update":"none","key":{"id":1},"set":{}}"#, Kind::UnknownTable, &["table none", id]);
     check(
         r#"{"insert":"items","row":{"id":1,"name":"x","zz":1}}"#,
         Kind::UnknownColumn,
         &["table items", id, "column zz"],
+    );
+    check(
+        r#"{"insert":"items","row":{"id":1,"nmae":"x"}}"#,
+        Kind::UnknownColumn,
+        &["table items", "column nmae", "did you mean name?"],
     );
     check(
         r#"{"update":"items","key":{"id":1},"set":{"zz":1}}"#,

@@ -37,7 +37,7 @@ pub struct Arguments {
     #[arg(long, default_value = "127.0.0.1:7300", value_name = "ADDR")]
     pub addr: String,
     /// How many times faster than real time
-    #[arg(long, default_value_t = 600.0, value_name = "X", value_parser = super::positive)]
+    #[arg(long, default_value_t = 600.0, value_name = "X", value_parser = super::positive, allow_negative_numbers = true)]
     pub speed: f64,
     /// Folder to keep the data in; without it, it is kept in memory
     #[arg(long, value_name = "DIR")]

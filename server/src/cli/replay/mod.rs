@@ -59,10 +59,10 @@ pub struct Arguments {
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
     /// Commits a second
-    #[arg(long, value_name = "N", conflicts_with = "speed", value_parser = super::positive)]
+    #[arg(long, value_name = "N", conflicts_with = "speed", value_parser = super::positive, allow_negative_numbers = true)]
     pub rate: Option<f64>,
     /// How many times faster than recorded
-    #[arg(long, value_name = "X", value_parser = super::positive)]
+    #[arg(long, value_name = "X", value_parser = super::positive, allow_negative_numbers = true)]
     pub speed: Option<f64>,
     /// A query that subscribers watch meanwhile: SQL, or JSON when it starts with {
     #[arg(long, value_name = "SQL", requires = "subscribers", conflicts_with = "watch_query")]

@@ -62,9 +62,7 @@ impl Poster {
         let url = &self.url;
         let mut response = response.map_err(|error| url.unreachable(&error))?;
         let status = response.status();
-        let body: Value = response.body_mut().read_json().map_err(|error| {
-            Failure::Failed(format!("{url} answered {status} with what is not JSON: {error}"))
-        })?;
+        let body: Value = response.body_mut().read_json().map_err(|_| url.not_json(status))?;
         if let (true, Some(cv)) = (status.is_success(), body["cv"].as_u64()) {
             return Ok(Cv(cv));
         }

@@ -1,5 +1,6 @@
 // What the console asks of the HTTP API, with the form of the answers.
 
+import type { QuerySource } from "@tidegate/client";
 import { stringified } from "./values.js";
 
 /** An answer takes at most so long, milliseconds; then the server counts as not answering. */
@@ -107,10 +108,15 @@ export async function text(path: string): Promise<string> {
   return response.text();
 }
 
+const posted = (body: unknown): RequestInit => ({
+  method: "POST",
+  headers: { "content-type": "application/json" },
+  body: stringified(body),
+});
+
 /** Runs one statement and answers its rows as objects. */
 async function statement(sql: string, args: Readonly<Record<string, unknown>> = {}): Promise<Record<string, unknown>[]> {
-  const init = { method: "POST", headers: { "content-type": "application/json" }, body: stringified({ sql, args }) };
-  const { results } = await json<{ results: { columns: { name: string }[]; rows: unknown[][] }[] }>("/v1/sql", init);
+  const { results } = await json<{ results: { columns: { name: string }[]; rows: unknown[][] }[] }>("/v1/sql", posted({ sql, args }));
   const { columns, rows } = results[0]!;
   return rows.map((row) => Object.fromEntries(columns.map(({ name }, at) => [name, row[at]])));
 }
@@ -133,8 +139,8 @@ export async function views(): Promise<readonly View[]> {
   return rows.map((row) => row as unknown as View);
 }
 
-/** How a select is maintained, one line a fact. */
-export async function planOf(sql: string, args: Readonly<Record<string, unknown>>): Promise<readonly string[]> {
-  const rows = await statement(`explain analyze ${sql}`, args);
-  return rows.map((row) => String(Object.values(row)[0]));
+/** How a query is maintained, one line a fact. */
+export async function planOf(source: QuerySource): Promise<readonly string[]> {
+  const { plan } = await json<{ plan: readonly string[] }>("/v1/explain", posted({ ...source, analyze: true }));
+  return plan;
 }

@@ -38,6 +38,8 @@ export interface LiveRows {
   readonly status: ViewStatus;
   readonly error: TidegateError | null;
   readonly last: LastChange | undefined;
+  /** Whether the rows are what they were when they were stopped. */
+  readonly isStopped?: boolean;
   /** The same for a row from change to change. */
   readonly keyOf: (row: Row) => number;
   readonly markOf: (row: Row) => Mark | undefined;
@@ -87,13 +89,16 @@ function summary({ cv, changes }: Update<Row>): LastChange {
   return { cv, added: of("add"), edited: of("edit"), removed: of("remove") };
 }
 
-/** A query's rows, live. While another query loads, its own rows are not there yet. Without a query it waits. */
-export function useLive(query: Query<Row> | undefined): LiveRows {
+/**
+ * A query's rows, live. While another query loads, its own rows are not there yet. Without a query it waits; once it is
+ * stopped, the last rows stay.
+ */
+export function useLive(query: Query<Row> | undefined, isStopped = false): LiveRows {
   const client = useTidegate();
   const key = query?.key;
   const [state, setState] = useState<{ key: string | undefined; live: LiveRows }>();
   useEffect(() => {
-    if (!query) return undefined;
+    if (!query || isStopped) return undefined;
     const names = new Names();
     const view = client.view(query);
     let last: LastChange | undefined;
@@ -112,8 +117,9 @@ export function useLive(query: Query<Row> | undefined): LiveRows {
     });
     show(view.state);
     return () => view.close();
-  }, [client, key]);
-  return state && state.key === key ? state.live : WAITING;
+  }, [client, key, isStopped]);
+  const live = state && state.key === key ? state.live : WAITING;
+  return isStopped ? { ...live, isStopped } : live;
 }
 
 const WAITING: LiveRows = {

@@ -92,7 +92,7 @@ export function LiveLine({ live, children }: { readonly live: LiveRows; readonly
   const { status, rows, last } = live;
   const isConnected = useConnectionStatus().state === "connected";
   const [kind, word] =
-    status === "error" ? ["bad", "Stopped"] : !isConnected ? ["wait", "Waiting for the server"] : status === "complete" ? ["good", "Live"] : ["wait", "Loading"];
+    status === "error" ? ["bad", "Stopped"] : live.isStopped ? ["off", "No longer live"] : !isConnected ? ["wait", "Waiting for the server"] : status === "complete" ? ["good", "Live"] : ["wait", "Loading"];
   return (
     <p className="live-line">
       <span className={`dot ${kind}`} aria-hidden="true" />

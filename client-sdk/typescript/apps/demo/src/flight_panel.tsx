@@ -7,6 +7,8 @@ import { KeptText } from "./kept_text.js";
 import { NoteList } from "./note_list.js";
 import { useLive } from "./pulse.js";
 import { flight as flightQuery } from "./queries.js";
+import { RefusalList } from "./refusal_list.js";
+import { useRefusals } from "./refusals.js";
 import { ORIGINS } from "./schema.js";
 import { StateLine } from "./state_line.js";
 import { clockTime, weekdayText } from "./time.js";
@@ -21,6 +23,7 @@ interface Props {
 export function FlightPanel({ id, now, closeHref, isPending }: Props) {
   const state = useLive(flightQuery(id));
   const [flight] = state.rows;
+  const refused = useRefusals().filter(({ flightId }) => flightId === id);
   const panel = useRef<HTMLElement>(null);
   useEffect(() => {
     panel.current?.focus({ preventScroll: true });
@@ -45,7 +48,12 @@ export function FlightPanel({ id, now, closeHref, isPending }: Props) {
         states={[state]} isEmpty={!flight}
         emptyText="This flight is not in the tables any more: flights leave them a day and a half after their time, and their notes with them. Close it and open another."
       />
-      {!flight && state.status !== "connecting" && <KeptText flightId={id} />}
+      {!flight && state.status !== "connecting" && (
+        <>
+          <RefusalList refused={refused} />
+          <KeptText flightId={id} />
+        </>
+      )}
       {flight && said && (
         <>
           <p className="panel-status" data-kind={said.kind}><span className="chip">{said.word}</span> <span className="more">{said.more}</span></p>

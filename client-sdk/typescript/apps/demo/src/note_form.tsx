@@ -44,7 +44,7 @@ export function NoteForm({ flightId, bodyRef }: Props) {
         />
       </div>
       <BodyField label="Note" value={body} onChange={setBody} ref={bodyRef} placeholder="What should others know about this flight?" />
-      <p className="hint">A note stays as long as its flight: until a day and a half after that should leave.</p>
+      <p className="hint">A note stays as long as its flight: until a day and a half after its time of departure.</p>
       <div className="buttons">
         <button type="submit" className="primary">Add note</button>
         {refused?.body && body === "" && <button type="button" onClick={() => bringBack(refused)}>Bring the refused text back</button>}

@@ -4,6 +4,7 @@ import { useConnectionStatus, useTidegate } from "@tidegate/react";
 import { useLayoutEffect, useRef, type FormEvent, type KeyboardEvent } from "react";
 import { BodyField } from "./body_field.js";
 import type { Mutators } from "./client.js";
+import { takenBack } from "./lost_notes.js";
 import { refusals } from "./refusals.js";
 import type { Note } from "./schema.js";
 import { visitor } from "./visitor.js";
@@ -58,6 +59,7 @@ export function NoteItem({ note, isPending, draft, setDraft, onDelete }: Props) 
     finish();
   };
   const remove = (): void => {
+    takenBack(note.id);
     mutate.deleteNote({ id: note.id, flight_id: note.flight_id, body: note.body });
     refusals.settle(note.flight_id);
     onDelete();

@@ -16,6 +16,7 @@ import { DelaysChart } from "./delays_chart.js";
 import { Feed } from "./feed.js";
 import { FlightPanel } from "./flight_panel.js";
 import { Header } from "./header.js";
+import { useLostNotes } from "./lost_notes.js";
 import { usePulse } from "./pulse.js";
 import { DELAY_MINUTES_MIN, latestCancellations, latestDelays } from "./queries.js";
 import { RefusalList } from "./refusal_list.js";
@@ -31,6 +32,7 @@ export function Page() {
   const changeOver = useChangeOver(picked);
   const { cv, complete } = usePulse();
   const isPending = useIsPending();
+  useLostNotes();
   // Those of the open flight stand in its panel.
   const refused = useRefusals().filter(({ flightId }) => flightId !== flight);
 

@@ -39,8 +39,15 @@ export const dropped = (origin: Origin) =>
 
 export const flight = (id: number) => detailed.where("id", id);
 
-/** The visitor's notes as the server has them. SQL is evaluated at the server alone, so no pending mutation shows here. */
-export const confirmedNotes = sql<{ id: string; body: string }>`select id, body from notes where visitor = ${visitor}`;
+/** The visitor's notes as they show here. */
+export const ownNotes = from(notes).where("visitor", visitor);
+
+/**
+ * The visitor's notes as the server has them, and whether their flights are there. SQL is evaluated at the server alone, so
+ * no pending mutation shows here.
+ */
+export const confirmedNotes = sql<{ id: string; body: string; has_flight: boolean }>`
+  select id, body, exists (select 1 from flights where flights.id = flight_id) as has_flight from notes where visitor = ${visitor}`;
 
 export const nextInBrief = (origin: Origin) =>
   brief.where("origin", origin).where("status", "scheduled").orderBy("sched_dep").limit(BRIEF_ROWS);

@@ -17,6 +17,7 @@ const CODES: Readonly<Record<string, string>> = {
   read_only: "The server takes no notes now.",
   not_ready: "The server takes no notes yet; try again in a moment.",
   forbidden: "This page may not write it.",
+  flight_left: "Its flight has left the tables meanwhile, and notes go with their flight.",
 };
 
 export function reasonOf(mutation: keyof Mutators, { code, message }: Pick<TidegateError, "code" | "message">): string {

@@ -2,9 +2,9 @@
 
 import { remote, type QuerySource } from "@tidegate/client";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState, type KeyboardEvent, type ReactNode } from "react";
-import { planOf, type Status } from "../api.js";
+import { planOf, Refusal, type Status } from "../api.js";
 import { Arguments } from "../arguments.js";
-import { useLive, type Row } from "../live.js";
+import { useLive, type LiveRows, type Row } from "../live.js";
 import { Page, Plan, Problem, sentence, Tabs } from "../parts.js";
 import { isJson, lineAt, parametersOf, placeOf, sourceOf, TextFault, type Place } from "../query_text.js";
 import { hashOf, replaceHash } from "../route.js";
@@ -31,6 +31,7 @@ export function PlaygroundPage({ params, status }: Props): ReactNode {
   const [texts, setTexts] = useState(() => argumentsOf(sharedArguments));
   const [run, setRun] = useState<Run>();
   const [fault, setFault] = useState<TextFault>();
+  const [isStopped, setStopped] = useState(false);
   const [tab, setTab] = useState<"rows" | "plan">("rows");
   const editor = useRef<HTMLTextAreaElement>(null);
   const runs = useRef(0);
@@ -40,6 +41,7 @@ export function PlaygroundPage({ params, status }: Props): ReactNode {
     const own = Object.fromEntries(parametersOf(text).map((name) => [name, texts[name] ?? ""]));
     const args = valuesOf(own);
     runs.current += 1;
+    setStopped(false);
     try {
       setRun({ text, args, source: sourceOf(text, args), number: runs.current });
       setFault(undefined);
@@ -100,21 +102,13 @@ export function PlaygroundPage({ params, status }: Props): ReactNode {
         {parameters.length > 0 && <Arguments names={parameters} texts={texts} change={setTexts} />}
         <div className="actions">
           <button type="submit" className="primary" disabled={text.trim() === ""}>Run</button>
-          {run && <button type="button" onClick={() => setRun(undefined)}>Stop</button>}
+          {run && <button type="button" onClick={() => setStopped(!isStopped)}>{isStopped ? "Watch again" : "Stop"}</button>}
           <span className="hint">{text.trim() !== "" && (isJson(text) ? "JSON" : "SQL")} <kbd>Ctrl</kbd> <kbd>Enter</kbd> runs it</span>
         </div>
       </form>
       {fault && <Faulty text={text} error={fault} place={fault.place} show={showPlace} />}
       {run ? (
-        <section aria-label="Result">
-          {run.source.sql === undefined ? (
-            <Result key={run.number} run={run} show={showPlace} />
-          ) : (
-            <Tabs label="Show" tabs={{ rows: "Rows", plan: "Plan" }} chosen={tab} choose={setTab}>
-              {tab === "plan" ? <Explained key={run.number} run={run} /> : <Result key={run.number} run={run} show={showPlace} />}
-            </Tabs>
-          )}
-        </section>
+        <Result key={run.number} run={run} isStopped={isStopped} tab={tab} setTab={setTab} show={showPlace} />
       ) : shared !== "" && shared === text && missing(text, texts).length > 0 ? (
         <div className="empty"><p>Give every parameter a value, then press Run to see what the query answers.</p></div>
       ) : (
@@ -124,13 +118,33 @@ export function PlaygroundPage({ params, status }: Props): ReactNode {
   );
 }
 
-function Result({ run, show }: { readonly run: Run; readonly show: (place: Place) => void }): ReactNode {
+interface ResultProps {
+  readonly run: Run;
+  readonly isStopped: boolean;
+  readonly tab: "rows" | "plan";
+  readonly setTab: (tab: "rows" | "plan") => void;
+  readonly show: (place: Place) => void;
+}
+
+/** What a run answers. It is watched while its plan shows, too, so that the plan tells of its operators at work. */
+function Result({ run, isStopped, tab, setTab, show }: ResultProps): ReactNode {
   const query = useMemo(() => {
     const asked = remote<Row>(run.source);
     // A run of its own: one that has failed before is asked again.
     return { ...asked, key: `${asked.key} run ${run.number}` };
   }, [run]);
-  const live = useLive(query);
+  const live = useLive(query, isStopped);
+  return (
+    <section aria-label="Result">
+      <Tabs label="Show" tabs={{ rows: "Rows", plan: "Plan" }} chosen={tab} choose={setTab}>
+        {tab === "plan" ? <Explained run={run} show={show} /> : <Rows run={run} live={live} show={show} />}
+      </Tabs>
+    </section>
+  );
+}
+
+function Rows({ run, live, show }: { readonly run: Run; readonly live: LiveRows; readonly show: (place: Place) => void }): ReactNode {
+  if (live.isStopped && live.status === "connecting") return <p className="empty">Stopped before any rows came.</p>;
   return (
     <>
       {live.error && <Faulty text={run.text} error={live.error} place={placeOf(run.text, live.error.message)} show={show} />}
@@ -144,16 +158,17 @@ function Result({ run, show }: { readonly run: Run; readonly show: (place: Place
   );
 }
 
-function Explained({ run }: { readonly run: Run }): ReactNode {
+function Explained({ run, show }: { readonly run: Run; readonly show: (place: Place) => void }): ReactNode {
   const [plan, setPlan] = useState<readonly string[]>();
   const [error, setError] = useState<Error>();
   useEffect(() => {
     let isGone = false;
-    planOf(run.text, run.args).then((lines) => isGone || setPlan(lines), (error: Error) => isGone || setError(error));
+    planOf(run.source).then((lines) => isGone || setPlan(lines), (error: Error) => isGone || setError(error));
     return () => {
       isGone = true;
     };
   }, [run]);
+  if (error instanceof Refusal) return <Faulty text={run.text} error={error} place={placeOf(run.text, error.message)} show={show} />;
   if (error) return <Problem error={error} />;
   return plan ? <Plan lines={plan} label="How the query is maintained" /> : <p className="empty" role="status">Asking the server…</p>;
 }
