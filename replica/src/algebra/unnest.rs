@@ -14,7 +14,7 @@ use super::{
     recursion::reads,
     semi_join::filtered,
 };
-use crate::expr::{Condition, Scalar};
+use crate::expr::{Condition, Scalar, typing::Type};
 use std::{collections::HashMap, sync::Arc};
 use tidegate_wire::model::{ColumnType, Value};
 
@@ -442,10 +442,19 @@ fn agree(a: usize, b: usize) -> Condition {
     Condition::Not(Box::new(Condition::IsDistinct(Scalar::Column(a), Scalar::Column(b))))
 }
 
-/// The different values that a subquery reads of outer rows, and what each is of the outer row.
+/// The different values that a subquery reads of outer rows, and what each is of the outer row. Equal values that are
+/// spelled differently are told apart by their texts, which the subquery may show.
 fn distinct(left: &Rows, outer: Vec<Column>, domain: &Domain) -> (Domain, Vec<Column>) {
     let from = offset(left, domain.len());
-    let keys = if left.depends { [domain.columns(), outer].concat() } else { outer };
+    let has_spellings =
+        |column: &&Column| matches!(column.ty, ColumnType::Numeric | ColumnType::Float8 | ColumnType::Json);
+    let text = |column: &Column| Column {
+        scalar: Scalar::Convert(Type::Column(ColumnType::Text), Box::new(column.scalar.clone())),
+        ty: ColumnType::Text,
+    };
+    let texts = outer.iter().filter(has_spellings).map(text).collect();
+    let own = [outer, texts].concat();
+    let keys = if left.depends { [domain.columns(), own].concat() } else { own };
     let input = Arc::clone(&left.rel);
     let rel = Flat::Aggregate { input, keys: keys.clone(), aggregates: Vec::new() };
     (Domain::new(Arc::new(rel), from), keys)

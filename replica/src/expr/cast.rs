@@ -1,6 +1,8 @@
 //! Values of one type as values of another: PostgreSQL's casts and text forms.
 
-use super::{EvalError, arithmetic, calendar, interval::Interval, typing::Type};
+use super::{
+    EvalError, arithmetic, calendar, interval::Interval, json_path, json_text::json_text, typing::Type,
+};
 use bigdecimal::BigDecimal;
 use serde_json::Value as Json;
 use std::{fmt::Write as _, sync::Arc};
@@ -109,7 +111,7 @@ fn float8(trimmed: &str, text: &str) -> Result<f64, EvalError> {
     Ok(value)
 }
 
-fn numeric(trimmed: &str, text: &str) -> Result<Numeric, EvalError> {
+pub(super) fn numeric(trimmed: &str, text: &str) -> Result<Numeric, EvalError> {
     let wrong = || EvalError::InvalidText { ty: "numeric", text: text.to_owned() };
     let lower = trimmed.to_ascii_lowercase();
     match lower.as_str() {
@@ -259,7 +261,8 @@ pub fn text_of(value: ValueRef<'_>) -> String {
         ValueRef::Bool(truth) => truth.to_string(),
         ValueRef::Int8(number) => number.to_string(),
         ValueRef::Float8(number) => float8_text(number),
-        ValueRef::Text(text) | ValueRef::Json(text) => text.to_owned(),
+        ValueRef::Text(text) => text.to_owned(),
+        ValueRef::Json(text) => json_text(&json_path::parse(text)),
         ValueRef::Bytea(bytes) => {
             let mut out = String::with_capacity(2 + 2 * bytes.len());
             out.push_str("\\x");

@@ -1,10 +1,10 @@
 //! What operators and functions find in JSON documents, which are given as text.
 
-use super::{EvalError, cast::json_kind};
+use super::{EvalError, cast::json_kind, json_text::json_text};
 use serde_json::Value as Json;
 use tidegate_wire::model::{Value, ValueRef};
 
-fn parse(text: &str) -> Json {
+pub(super) fn parse(text: &str) -> Json {
     serde_json::from_str(text).unwrap_or(Json::Null)
 }
 
@@ -23,7 +23,7 @@ fn text(json: Option<&Json>) -> Result<Value, EvalError> {
             });
         }
         Some(Json::String(text)) => Value::Text(text.as_str().into()),
-        Some(json) => Value::Text(json.to_string().into()),
+        Some(json) => Value::Text(json_text(json).into()),
     })
 }
 

@@ -13,6 +13,7 @@ pub mod format;
 pub mod function;
 pub mod interval;
 pub mod json_path;
+mod json_text;
 pub mod like;
 pub mod regex;
 mod result_type;

@@ -101,13 +101,13 @@ pub(super) fn agree(wanted: &Outcome, found: &Outcome) -> bool {
     match (wanted, found) {
         (Outcome::Error(_), Outcome::Error(_)) => true,
         (Outcome::Value(ty, Some(wanted)), Outcome::Value(found_ty, Some(found))) => {
-            ty == found_ty && (wanted == found || is_same_json(wanted, found))
+            ty == found_ty && (wanted == found || (ty == "jsonb" && is_same_json(wanted, found)))
         }
         (wanted, found) => wanted == found,
     }
 }
 
-/// Documents are stored without spaces here, so their texts differ in that.
+/// Documents travel without spaces here, and their members in another order.
 pub(super) fn is_same_json(wanted: &str, found: &str) -> bool {
     let parse = |text: &str| serde_json::from_str::<serde_json::Value>(text).ok();
     wanted.starts_with(['{', '[']) && parse(wanted).is_some() && parse(wanted) == parse(found)

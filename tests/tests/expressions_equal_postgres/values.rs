@@ -134,6 +134,7 @@ pub(super) const VALUES: &[(&str, Values)] = &[
             Some("[]"),
             Some("-3.5"),
             Some(r#"{"b":[2],"a":1}"#),
+            Some(r#"{"bb":1,"a":[1e22,2.5e-7],"":{"é\"\n":[]}}"#),
         ],
     ),
     (
