@@ -21,6 +21,11 @@ pub struct Keyed {
 /// The rows with a key, or `None` when rows can be equal.
 #[must_use]
 pub fn keyed(rel: &Arc<Flat>) -> Option<Keyed> {
+    keyed_where(rel, Vec::new())
+}
+
+/// The rows with a key of those for which all that is `given` is true.
+fn keyed_where(rel: &Arc<Flat>, mut given: Vec<Condition>) -> Option<Keyed> {
     let unchanged = |key: Vec<usize>| Some(Keyed { rel: Arc::clone(rel), key });
     match &**rel {
         Flat::Parameters { types } => unchanged((0..types.len()).collect()),
@@ -34,11 +39,13 @@ pub fn keyed(rel: &Arc<Flat>) -> Option<Keyed> {
             unchanged((0..base.types().len()).collect())
         }
         Flat::Filter { input, condition } => {
-            let Keyed { rel: input, key } = keyed(input)?;
+            conjuncts(condition, &mut given);
+            let Keyed { rel: input, key } = keyed_where(input, given)?;
             Some(Keyed { rel: Arc::new(Flat::Filter { input, condition: condition.clone() }), key })
         }
         Flat::Project { input, columns } => {
-            let Keyed { rel: input, key } = keyed(input)?;
+            let given = given.map(&mut |position| columns[position].scalar.clone());
+            let Keyed { rel: input, key } = keyed_where(input, given)?;
             let types = input.types();
             let mut columns = columns.clone();
             let key = key.into_iter().map(|at| find_or_add(&mut columns, at, types[at])).collect();
@@ -46,7 +53,17 @@ pub fn keyed(rel: &Arc<Flat>) -> Option<Keyed> {
         }
         Flat::Join { kind, left, right, condition } => {
             let (left_len, right_len) = (left.types().len(), right.types().len());
-            let (left, right) = (keyed(left)?, keyed(right)?);
+            // Whatever is given of pairs is given of each side, but for rows that a join pads.
+            let mut of_left = if *kind == JoinKind::Full { Vec::new() } else { given.clone() };
+            let mut of_right = of_left.clone();
+            if *kind == JoinKind::Inner {
+                conjuncts(condition, &mut of_left);
+            }
+            if *kind != JoinKind::Full {
+                conjuncts(condition, &mut of_right);
+            }
+            let left = keyed_where(left, within(of_left, 0..left_len))?;
+            let right = keyed_where(right, within(of_right, left_len..left_len + right_len))?;
             // A row of either side without a partner has NULLs for the other's key. The two can be told apart only if one
             // side's key is never NULL itself.
             let is_solid = |side: &Keyed| side.key.iter().any(|&column| is_never_null(&side.rel, column));
@@ -54,13 +71,14 @@ pub fn keyed(rel: &Arc<Flat>) -> Option<Keyed> {
                 return None;
             }
             let (left_types, right_types) = (left.rel.types(), right.rel.types());
-            let condition = condition.map(&mut |position| {
+            let mut behind_hidden = |position| {
                 let moved = if position < left_len { 0 } else { left_types.len() - left_len };
                 Scalar::Column(position + moved)
-            });
-            let types = [left_types.clone(), right_types.clone()].concat();
-            let mut conditions = Vec::new();
+            };
+            let condition = condition.map(&mut behind_hidden);
+            let mut conditions = given.map(&mut behind_hidden);
             conjuncts(&condition, &mut conditions);
+            let types = [left_types.clone(), right_types.clone()].concat();
             let border = left_types.len();
             let right_key: Vec<usize> = right.key.iter().map(|at| border + at).collect();
             let order: Vec<usize> = (0..left_len)
@@ -68,22 +86,27 @@ pub fn keyed(rel: &Arc<Flat>) -> Option<Keyed> {
                 .chain(left_len..left_types.len())
                 .chain(left_types.len() + right_len..types.len())
                 .collect();
-            // A row that finds at most one partner has its own key.
-            let key = if *kind != JoinKind::Full
-                && finds_one(&conditions, &right_key, &types, border..types.len())
+            // What a partner is found by is known with the row that finds it.
+            let found_right = match kind {
+                JoinKind::Full => right_key.clone(),
+                JoinKind::Inner | JoinKind::Left => {
+                    undetermined(&right_key, &conditions, &types, border..types.len())
+                }
+            };
+            let key = if *kind == JoinKind::Inner
+                && right_key.len() < left.key.len() + found_right.len()
+                && undetermined(&left.key, &conditions, &types, 0..border).is_empty()
             {
-                left.key
-            } else if *kind == JoinKind::Inner && finds_one(&conditions, &left.key, &types, 0..border) {
                 right_key
             } else {
-                [left.key, right_key].concat()
+                [left.key, found_right].concat()
             };
             let pair = Flat::Join { kind: *kind, left: left.rel, right: right.rel, condition };
             reordered(pair, &types, &order, key.into_iter())
         }
         Flat::Mark { left, right, on, condition, is_two_valued } => {
             let left_len = left.types().len();
-            let Keyed { rel: left, key } = keyed(left)?;
+            let Keyed { rel: left, key } = keyed_where(left, within(given, 0..left_len))?;
             let types = [left.types(), vec![ColumnType::Bool]].concat();
             let by = types.len() - 1 - left_len;
             let condition = condition.map(&mut |position| {
@@ -109,14 +132,14 @@ pub fn keyed(rel: &Arc<Flat>) -> Option<Keyed> {
             unchanged((0..left.types().len()).collect())
         }
         Flat::Top { input, partition, order, offset, limit } => {
-            let Keyed { rel: input, key } = keyed(input)?;
+            let Keyed { rel: input, key } = keyed_where(input, given)?;
             let (partition, order) = (partition.clone(), order.clone());
             let rel = Flat::Top { input, partition, order, offset: *offset, limit: *limit };
             Some(Keyed { rel: Arc::new(rel), key })
         }
         Flat::Window { input, partition, order, functions } => {
             let own = input.types().len();
-            let Keyed { rel: input, key } = keyed(input)?;
+            let Keyed { rel: input, key } = keyed_where(input, within(given, 0..own))?;
             let (partition, order) = (partition.clone(), order.clone());
             let rel =
                 Flat::Window { input: Arc::clone(&input), partition, order, functions: functions.clone() };
@@ -127,32 +150,40 @@ pub fn keyed(rel: &Arc<Flat>) -> Option<Keyed> {
     }
 }
 
-/// Whether conditions over pairs of rows let a row find at most one partner: each column of the partners' key is to equal
-/// something that is not of the partner. `types` are the columns' of the pairs, `partner` those of the partner.
-pub(super) fn finds_one(
-    conditions: &[Condition],
+/// The conditions that read such columns alone, of which the first is then the column 0.
+fn within(conditions: Vec<Condition>, columns: Range<usize>) -> Vec<Condition> {
+    let is_within =
+        |condition: &Condition| condition.positions().iter().all(|position| columns.contains(position));
+    let own = conditions.into_iter().filter(is_within).collect::<Vec<_>>();
+    own.map(&mut |position| Scalar::Column(position - columns.start))
+}
+
+/// The columns of a partner's key that conditions over pairs of rows do not equate with anything of the other row: what is
+/// left to tell the partners of one row apart. `types` are the columns' of the pairs, `partner` those of the partner.
+pub(super) fn undetermined(
     key: &[usize],
+    conditions: &[Condition],
     types: &[ColumnType],
     partner: Range<usize>,
-) -> bool {
-    let is_equal = |column: usize, own: &Scalar, other: &Scalar| {
+) -> Vec<usize> {
+    let is_equated = |column: usize, own: &Scalar, other: &Scalar| {
         *own == Scalar::Column(column)
             && !other.positions().iter().any(|position| partner.contains(position))
             && other.column_type(types) == Some(types[column])
     };
-    key.iter().all(|&column| {
-        conditions.iter().any(|condition| {
-            let (a, b) = match condition {
-                Condition::Compare(Compare::Equal, a, b) => (a, b),
-                Condition::Not(inner) => match &**inner {
-                    Condition::IsDistinct(a, b) => (a, b),
-                    _ => return false,
-                },
+    let equates = |condition: &Condition, column: usize| {
+        let (a, b) = match condition {
+            Condition::Compare(Compare::Equal, a, b) => (a, b),
+            Condition::Not(inner) => match &**inner {
+                Condition::IsDistinct(a, b) => (a, b),
                 _ => return false,
-            };
-            is_equal(column, a, b) || is_equal(column, b, a)
-        })
-    })
+            },
+            _ => return false,
+        };
+        is_equated(column, a, b) || is_equated(column, b, a)
+    };
+    let is_open = |column: &usize| !conditions.iter().any(|condition| equates(condition, *column));
+    key.iter().copied().filter(is_open).collect()
 }
 
 /// Whether a column is known to hold no NULL: it is a table's key column that no outer join pads.

@@ -4,7 +4,7 @@
 use super::{
     Column, JoinKind,
     flat::{Flat, On},
-    key::{Keyed, finds_one, keyed},
+    key::{Keyed, keyed, undetermined},
     positions::{Positions, all, conjuncts},
 };
 use crate::expr::{Compare, Condition, Scalar};
@@ -38,9 +38,8 @@ fn joined(input: &Flat, conditions: &mut Vec<Condition>) -> Option<Flat> {
     let types = [left_types.clone(), right.types()].concat();
     let Keyed { key, .. } = keyed(right)?;
     let key: Vec<usize> = key.into_iter().map(|column| border + column).collect();
-    if key.iter().any(|column| *column >= types.len())
-        || !finds_one(&compared, &key, &types, border..types.len())
-    {
+    let is_shown = key.iter().all(|column| *column < types.len());
+    if !is_shown || !undetermined(&key, &compared, &types, border..types.len()).is_empty() {
         return None;
     }
     conditions.retain(|condition| !is_mark(condition));

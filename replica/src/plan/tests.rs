@@ -1,6 +1,6 @@
 //! What plans look up by, and in which order.
 
-use super::{LookupAccess, Operator, Plan};
+use super::{Identity, LookupAccess, Operator, Plan};
 use crate::{
     query::{Parameters, resolve_select, shape::Body},
     sql::bind,
@@ -93,6 +93,38 @@ fn what_finds_at_most_one_row_of_a_subquery_is_a_join() {
     ];
     for text in marked {
         assert!(!mark_keys(&plan(text)).is_empty(), "{text}");
+    }
+}
+
+/// Fails when the partner's key is a part of the row's, so that a row with another partner is another row.
+#[test]
+fn a_row_that_finds_one_partner_keeps_its_own_key() {
+    // The key among the columns that travel.
+    let keys = [
+        ("select m.id, kind_id from many m join few f on f.id = m.few_id", vec![0], 2),
+        ("select m.id, kind_id from many m left join few f on f.id = m.few_id", vec![0], 2),
+        ("select kind_id, m.id from few f join many m on m.few_id = f.id", vec![1], 2),
+        ("select kind_id, m.id from few f left join many m on m.few_id = f.id", vec![2, 1], 3),
+        ("select m.id, kind_id from many m full join few f on f.id = m.few_id", vec![0, 2], 3),
+        ("select m.id, kind_id from many m join few f on f.id < m.few_id", vec![0, 2], 3),
+        ("select m.id, kind_id from many m join few f on f.id = m.few_id::float8", vec![0, 2], 3),
+        ("select m.id, kind_id from many m join few f on f.id = m.few_id or f.id = 1", vec![0, 2], 3),
+        (
+            "select m.id, a.kind_id from many m, few a, few b where a.id = few_id and b.id = a.kind_id",
+            vec![0],
+            2,
+        ),
+        ("select m.id, a.id as a from many m, many a where a.id = 7", vec![0], 2),
+        (
+            "select m.id, f.kind_id from many m left join few f on f.kind_id = m.few_id where f.id = 5",
+            vec![0],
+            2,
+        ),
+    ];
+    for (text, key, columns) in keys {
+        let plan = plan(text);
+        let Identity::Key(own) = &plan.identity else { panic!("{text}: {:?}", plan.identity) };
+        assert_eq!((own, plan.result.len()), (&key, columns), "{text}");
     }
 }
 
