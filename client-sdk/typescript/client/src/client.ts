@@ -11,7 +11,6 @@ import { closed, TidegateError } from "./error.js";
 import { LiveQuery, type Update } from "./live.js";
 import { answer } from "./optimistic/answer.js";
 import { overlayMutations } from "./optimistic/overlay.js";
-import { Poster } from "./optimistic/poster.js";
 import { MutationQueue } from "./optimistic/queue.js";
 import type { Mutate, Mutators } from "./optimistic/transaction.js";
 import { uniqueName } from "./name.js";
@@ -23,10 +22,8 @@ import { State } from "./state/state.js";
 import type { Subscription } from "./state/subscription.js";
 import type { Storage, Stored, StoredQuery } from "./storage/storage.js";
 import { View } from "./view.js";
+import { checkNesting } from "./wire/codec.js";
 import type { ErrorBody, ServerMessage } from "./wire/messages.js";
-
-/** How long after the welcome the server's count of mutations may take, milliseconds. */
-const COUNT_MS_MAX = 5_000;
 
 /** See the file's head. */
 export class TidegateClient<M extends Mutators = Record<never, never>> {
@@ -41,6 +38,8 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
   readonly #queue: MutationQueue;
   #stored: Stored | undefined;
   #acked = 0;
+  /** What is being told, and what is to be told after it. */
+  readonly #news: (() => void)[] = [];
   #closed = false;
 
   /** The mutators by name: each runs at once on what is shown, and then on the server. */
@@ -54,7 +53,7 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
    */
   constructor(options: ClientOptions<M>) {
     this.#options = options;
-    const { storage, postMutations: post, mutators = {} as M } = options;
+    const { storage, mutators = {} as M } = options;
     const url = syncUrl(options.url);
     const connect = options.connect ?? webSocket(options.WebSocket);
     const codec = options.codec ?? "msgpack";
@@ -71,7 +70,7 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
       mutators,
       mutationsMax: options.mutationsMax ?? 1_000,
       storage,
-      poster: post && new Poster(post, this.#answered, this.#backoff()),
+      poster: options.backend?.(this.#answered, this.#backoff()),
       answered: this.#answered,
       send: (message) => this.#connection.send(message),
       carryOut: this.#carryOut,
@@ -99,8 +98,8 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
         },
         received: (message) => this.#received(message),
         lost: () => this.#state.disconnect(),
-        tick: (welcomeMs) => this.#tick(welcomeMs),
-        status: (status) => tell(this.#statusListeners, status),
+        tick: () => this.#tick(),
+        status: (status) => this.#tell(() => tell(this.#statusListeners, status)),
       },
     );
   }
@@ -135,9 +134,11 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
    * A live view of a query. Views of equal queries share one subscription; close each.
    *
    * @throws {TidegateError} `closed`, after `close`.
+   * @throws {TypeError} when its values nest deeper than 100 levels.
    */
   view<Row>(query: Query<Row>): View<Row> {
     if (this.#closed) throw closed("client");
+    checkNesting(query.source);
     const { key } = query;
     let live = this.#queries.get(key);
     if (!live) this.#queries.set(key, (live = new LiveQuery(query, key, this.#backoff())));
@@ -237,8 +238,7 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
   }
 
   readonly #carryOut = (effects: readonly Effect[]): void => {
-    const updates: [LiveQuery, Update<any>][] = [];
-    const told: (() => void)[] = [];
+    const news: (() => void)[] = [];
     for (const effect of effects) {
       switch (effect.kind) {
         case "send": {
@@ -251,24 +251,25 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
           this.#connection.welcomed(this.#state.welcome!.limits?.message_bytes_max);
           break;
         case "released":
-          this.#released(effect, updates);
+          this.#released(effect, news);
           break;
         case "ended": {
           const live = this.#bySub.get(effect.sub);
           if (!live) break;
           this.#bySub.delete(effect.sub);
           if (effect.retry) live.retry = setTimeout(() => this.#ask(live), live.backoff.next(0));
-          updates.push([live, live.fail(this.cv, TidegateError.of(effect.error))]);
+          const update = live.fail(this.cv, TidegateError.of(effect.error));
+          news.push(() => tell(live.listeners, update));
           break;
         }
         case "write":
           void this.#queue.write(effect);
           break;
         case "confirmed":
-          told.push(() => this.#queue.confirmed(effect.ticket));
+          news.push(() => this.#queue.confirmed(effect.ticket));
           break;
         case "refused":
-          told.push(() => this.#queue.refused(effect.ticket, effect.error));
+          news.push(() => this.#queue.refused(effect.ticket, effect.error));
           break;
         case "settled":
           if (effect.writer) this.#options.storage?.settle(effect.ticket, effect.id, effect.refused).catch(this.#complain);
@@ -283,15 +284,21 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
           break;
       }
     }
-    for (const [{ listeners }, update] of updates) tell(listeners, update);
-    tell(told, undefined);
+    this.#tell(...news);
   };
 
-  #released({ results, cv }: Release, updates: [LiveQuery, Update<any>][]): void {
+  /** Tells in order: what a listener brings about is told when everybody has heard of what came before. */
+  #tell(...news: (() => void)[]): void {
+    if (this.#news.push(...news) > news.length) return;
+    for (const telling of this.#news) tell([telling], undefined);
+    this.#news.length = 0;
+  }
+
+  #released({ results, cv }: Release, news: (() => void)[]): void {
     for (const [sub, changes] of results) {
       const live = this.#bySub.get(sub);
       const update = live?.refresh(cv, changes);
-      if (update) updates.push([live!, update]);
+      if (update) news.push(() => tell(live!.listeners, update));
     }
     this.#keep();
   }
@@ -301,12 +308,10 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
     this.#options.storage?.changed(() => ({ cv: this.cv, queries: [...this.#bySub.values()].flatMap((live) => live.kept(this.cv) ?? []) }));
   }
 
-  #tick(welcomeMs: number): void {
-    if (this.cv !== this.#acked) {
-      this.#acked = this.cv;
-      this.#connection.send({ ack: { cv: this.cv } });
-    }
-    if (welcomeMs >= COUNT_MS_MAX) this.#carryOut(this.#state.countIsOverdue());
+  #tick(): void {
+    if (this.cv === this.#acked) return;
+    this.#acked = this.cv;
+    this.#connection.send({ ack: { cv: this.cv } });
   }
 
   readonly #complain = (error: Error): void => {

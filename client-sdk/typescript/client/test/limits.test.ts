@@ -4,7 +4,7 @@
 import "fake-indexeddb/auto";
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { from, indexedDbStorage, int8, isIn, table, text, type TidegateClient, type TidegateError, type Transaction } from "../src/index.js";
+import { from, indexedDbStorage, int8, isIn, ownBackend, table, text, type TidegateClient, type TidegateError, type Transaction } from "../src/index.js";
 import { encode } from "../src/wire/codec.js";
 import { batch, progress, Stage, subscribed } from "./support/memory.js";
 import { OWN } from "./support/script.js";
@@ -156,7 +156,7 @@ test("a limit that has become lower refuses what was sent before, unless the ser
 
 test("an own backend is sent mutations of any size", async () => {
   const posted: number[] = [];
-  const stage = new Stage<typeof mutators>({ mutators, clientId: "c", postMutations: async (all) => void posted.push(...all.map(({ id }) => id)) });
+  const stage = new Stage<typeof mutators>({ mutators, clientId: "c", backend: ownBackend(async (all) => void posted.push(...all.map(({ id }) => id))) });
   clients.push(stage.client);
   const peer = await stage.accept({ message_bytes_max: 1_024 });
   peer.say(subscribed(0, 1, false, OWN), batch(0, 1, 0, 5, []), progress(5));

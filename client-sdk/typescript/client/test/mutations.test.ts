@@ -7,7 +7,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import {
-  and, between, bool, count, eq, exists, from, gt, ilike, int8, isIn, isNull, like, lt, ne, not, numeric, or, param, table, text,
+  and, between, bool, count, eq, exists, from, gt, ilike, int8, isIn, isNull, like, lt, ne, not, numeric, or, ownBackend, param, table, text,
   named, sql, timestamptz, type Query, type Transaction, type TidegateClient,
   type TidegateError, type View,
 } from "../src/index.js";
@@ -149,14 +149,14 @@ test("mutations go to an own backend in order, again when it fails, and are conf
     mutators,
     clientId: "c",
     backoffMs: 1,
-    postMutations: async (mutations) => {
+    backend: ownBackend(async (mutations) => {
       posted.push(mutations.map(({ clientId, id, name }) => `${clientId} ${id} ${name}`).join());
       if (fail) {
         fail = false;
         throw new Error("unreachable");
       }
       return mutations.flatMap(({ id }) => (id === 9 ? [{ id, error: { code: "forbidden", message: "not yours" } }] : []));
-    },
+    }),
   });
   clients.push(stage.client);
   const peer = await stage.accept();

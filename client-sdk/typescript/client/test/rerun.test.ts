@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import WebSocket from "ws";
-import { from, int8, table, text, type PostMutations, type Transaction, type View } from "../src/index.js";
+import { from, int8, ownBackend, table, text, type PostMutations, type Transaction, type View } from "../src/index.js";
 import type { Storage } from "../src/storage/storage.js";
 import type { Layout, Op, ServerMessage } from "../src/wire/messages.js";
 import { batch, progress, Stage, subscribed } from "./support/memory.js";
@@ -48,7 +48,7 @@ const shown = (view: View<Poll>): unknown => [view.rows.map(({ votes }) => votes
 async function stage(own: boolean, options = {}) {
   let answer = (): void => {};
   const postMutations: PostMutations = () => new Promise<void>((resolve) => (answer = resolve));
-  const made = new Stage<typeof mutators>({ mutators, clientId: "c", ...(own && { postMutations }), ...options });
+  const made = new Stage<typeof mutators>({ mutators, clientId: "c", ...(own && { backend: ownBackend(postMutations) }), ...options });
   clients.push(made.client);
   const view = made.client.view(from(polls));
   const peer = await made.accept();
@@ -147,11 +147,11 @@ test("votes of several clients by way of an own backend are all counted, and nev
   const server = await startServer();
   t.after(() => server.stop());
   await server.sql("create table polls (id bigint primary key, votes bigint not null, title text not null); insert into polls values (1, 0, 'a')");
-  const backend = ownBackend(server.url, server.sql);
+  const backend = startBackend(server.url, server.sql);
   t.after(() => backend.close());
   const VOTES = 12;
   const voters = await Promise.all([1, 2, 3].map(async () => {
-    const client = connect<typeof mutators>(server, { mutators, postMutations: backend.post });
+    const client = connect<typeof mutators>(server, { mutators, backend: ownBackend(backend.post) });
     clients.push(client);
     const view = client.view(from(polls));
     await view.complete();
@@ -167,7 +167,7 @@ test("votes of several clients by way of an own backend are all counted, and nev
 });
 
 /** An application's backend: it runs `vote` on the rows that are there, one mutation after the other. */
-function ownBackend(url: string, query: (text: string) => Promise<unknown>) {
+function startBackend(url: string, query: (text: string) => Promise<unknown>) {
   const sockets = new Map<string, WebSocket>();
   const speak = async (clientId: string): Promise<WebSocket> => {
     let socket = sockets.get(clientId);

@@ -328,3 +328,32 @@ test("only the writer of several tabs numbers and sends", () => {
   script.state.mutations.setWriter(true, effects);
   assert.deepEqual(ids(effects), [2]);
 });
+
+test("what the server has not taken is no refusal, nor are those behind it", () => {
+  const script = new Script({ clientId: "c" });
+  script.subscribed(0, 1, OWN);
+  script.batch(0, 1, 0, 10, []);
+  script.progress(10);
+  for (const ticket of ["1", "2", "3"]) push(script, ticket);
+  const refuse = (id: number, code: string): Effect[] => script.send({ push_result: { id, error: { code, message: "no" } } });
+  const kinds = (effects: readonly Effect[]): string[] => effects.map(({ kind }) => kind);
+  assert.deepEqual(kinds(refuse(1, "not_ready")), ["reconnect"]);
+  assert.deepEqual(kinds(refuse(2, "conflict")), ["reconnect"], "it leaves a gap");
+  answer(script, 1);
+  assert.deepEqual(told(refuse(2, "conflict"), "refused"), ["2"]);
+  assert.deepEqual(kinds(refuse(3, "schema_changed")), ["reconnect"]);
+  assert.equal(script.state.mutations.length, 3);
+});
+
+test("nothing is numbered without the server's count", () => {
+  const script = new Script({ clientId: "c" });
+  script.subscribed(0, 1, OWN);
+  push(script, "1");
+  const faulted = (code: string, retry: boolean): Effect[] => script.send({ faulted: { sub: 0, code, message: "no", retry } });
+  assert.deepEqual(faulted("internal", true).map(({ kind }) => kind), ["reconnect"]);
+  script.state.disconnect();
+  script.connect();
+  script.subscribed(0, 1, OWN);
+  // A server that writes nothing says so of each.
+  assert.deepEqual(ids(faulted("read_only", false)), [1]);
+});

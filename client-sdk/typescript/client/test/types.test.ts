@@ -132,7 +132,7 @@ test("the compiler refuses what no column has", () => {
     () => from(issues).where("title", "<>", null),
   ];
   assert.equal(wrong.length, 12);
-  assert.throws(wrong[9]!, /names nope, which is no column/);
+  assert.throws(wrong[9]!, /has no key column nope/);
 });
 
 test("mutations are typed", () => {

@@ -11,8 +11,8 @@ const PATH = "/v1/sync";
  */
 export function syncUrl(url: string): string {
   // Not by the class URL, which React Native has in part only.
-  const parts = /^(?:http|ws)(s?):\/\/([^/?#]+)([^?#]*)(\?[^#]*)?/i.exec(url.trim());
-  if (!parts) throw new TidegateError("connection", `${url} is no address; give one such as https://example.com`);
-  const [, secure, host, path, query = ""] = parts;
-  return `ws${secure!.toLowerCase()}://${host}${path!.replace(/(\/v1\/sync)?\/*$/, PATH)}${query}`;
+  const parts = /^(?:http|ws)(s?:\/\/[^/?#]+)([^?#]*)(\?[^#]*)?/i.exec(url.trim());
+  if (!parts) throw new TidegateError("connection", `${url} is no address such as https://example.com`);
+  const [, host, path, query = ""] = parts;
+  return `ws${host}${path!.replace(/(\/v1\/sync)?\/*$/, PATH)}${query}`;
 }

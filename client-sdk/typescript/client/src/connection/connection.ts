@@ -46,7 +46,7 @@ export interface ConnectionEvents {
   /** It ended; `send` has no effect until the next is open. */
   lost(): void;
   /** Called about every second while welcome, and first at once. */
-  tick(welcomeMs: number): void;
+  tick(): void;
   status(status: ConnectionStatus): void;
 }
 
@@ -109,7 +109,7 @@ export class Connection {
     this.#bytesMax = bytesMax;
     this.#welcomeAt = Date.now();
     this.#setStatus({ state: "connected" });
-    this.#events.tick(0);
+    this.#events.tick();
   }
 
   /** Connects at once instead of waiting, or asks a connection that may be dead for a sign of life. */
@@ -162,7 +162,8 @@ export class Connection {
     this.#startedAt = this.#heardAt = Date.now();
     this.#setStatus({ state: "connecting" });
     this.#attempt += 1;
-    void this.#connect(this.#attempt);
+    // A listener may have closed the client.
+    if (this.status.state === "connecting") void this.#connect(this.#attempt);
   }
 
   async #connect(attempt: number): Promise<void> {
@@ -212,12 +213,13 @@ export class Connection {
       if (now - this.#startedAt >= this.#connectTimeoutMs) this.#failed("no answer in time");
       return;
     }
-    if (now - this.#heardAt >= this.#silenceMsMax || now >= this.#proofBy) {
+    // The clock may have been set back, too.
+    if (Math.abs(now - this.#heardAt) >= this.#silenceMsMax || now >= this.#proofBy) {
       this.#failed("the server is silent");
       return;
     }
     if (now - this.#heardAt >= this.#pingMs && now - this.#pingedAt >= this.#pingMs) this.#ping();
-    this.#events.tick(now - this.#welcomeAt);
+    this.#events.tick();
   }
 
   #ping(): void {

@@ -41,7 +41,7 @@ export type WebSocketClass = new (url: string, protocols: string) => {
  */
 export function webSocket(given?: unknown): Connect {
   const Socket = (given ?? (globalThis as { WebSocket?: unknown }).WebSocket) as WebSocketClass | undefined;
-  if (!Socket) throw new TypeError("no WebSocket here: give that of the package ws as `WebSocket`");
+  if (!Socket) throw new TypeError("no WebSocket: give that of the package ws");
   return (url, codec, events) => {
     const socket = new Socket(url, subprotocol(codec));
     socket.binaryType = "arraybuffer";

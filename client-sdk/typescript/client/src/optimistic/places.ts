@@ -76,9 +76,10 @@ const startValues = (start: Start | undefined): { readonly [column: string]: unk
 export function layOver(
   tree: ResultTree, overlay: Overlay, places: readonly LocalPlace[], changes: RootChanges,
 ): boolean {
-  const limited = places.flatMap(({ ast: { limit } }, place) =>
-    limit === undefined ? [] : [{ place, limit, groups: releasedGroups(tree, overlay, place) }],
-  );
+  const limited = places.flatMap(({ ast }, place) => {
+    const limit = tree.shape.places[place]!.layout.one ? 1 : ast.limit;
+    return limit === undefined ? [] : [{ place, limit, groups: releasedGroups(tree, overlay, place) }];
+  });
   tree.overlay(overlay, changes);
   let cut = false;
   let short = false;

@@ -1,6 +1,7 @@
-// Brings mutations to the application's own backend: in order, one request at a time, again until it answers.
+// Brings mutations to the application's own backend: in order, one request at a time, again until it answers. It stands
+// apart from the client so that an application downloads it only when it asks for it.
 
-import { Backoff } from "../connection/backoff.js";
+import type { Backoff } from "../connection/backoff.js";
 import type { ErrorBody } from "../wire/messages.js";
 
 /** A mutation as the backend is given it. */
@@ -19,6 +20,14 @@ export interface PostedMutation {
 export type PostMutations = (
   mutations: readonly PostedMutation[],
 ) => Promise<readonly { readonly id: number; readonly error: ErrorBody }[] | void>;
+
+/** What brings mutations, given whom to tell of answers and how long to wait between failures. */
+export type Backend = (answered: (id: number, error: ErrorBody | null) => void, backoff: Backoff) => Poster;
+
+/** A backend for the option `backend`. */
+export const ownBackend =
+  (post: PostMutations): Backend =>
+  (answered, backoff) => new Poster(post, answered, backoff);
 
 /** See the file's head. */
 export class Poster {

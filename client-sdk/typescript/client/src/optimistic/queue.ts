@@ -7,6 +7,7 @@ import type { Mutation } from "../state/mutations.js";
 import { sameValue } from "../state/shape.js";
 import type { State } from "../state/state.js";
 import type { Storage } from "../storage/storage.js";
+import { checkNesting } from "../wire/codec.js";
 import type { ClientMessage, ErrorBody, PushedMutation } from "../wire/messages.js";
 import type { Poster } from "./poster.js";
 import { HeldRows } from "./held.js";
@@ -57,6 +58,7 @@ export class MutationQueue {
   /** What pending mutations do, and at which version of the state. */
   #rows: PendingRows | undefined;
   #version: object | undefined;
+  #closed = false;
 
   constructor(options: QueueOptions) {
     this.#options = options;
@@ -65,16 +67,20 @@ export class MutationQueue {
   /**
    * Runs a mutator, shows what it does and sends it when that is possible.
    *
-   * @throws {TidegateError} `queue_full`, when too many wait already; `no_mutator`, when there is none of that name.
+   * @throws {TidegateError} `queue_full`, when too many wait already; `no_mutator`, when there is none of that name;
+   * `closed`, after `close`.
+   * @throws {TypeError} when what it does to rows has no place in a message.
    */
   mutate(name: string, args: unknown): MutationHandle {
     const { state, mutationsMax, storage } = this.#options;
+    if (this.#closed) throw closed("client");
     const mutator = this.#mutator(name);
     if (state.mutations.length >= mutationsMax) {
-      throw new TidegateError("queue_full", `${mutationsMax} mutations wait already; try again later`);
+      throw new TidegateError("queue_full", `${mutationsMax} mutations wait already`);
     }
     const tx = new Transaction(this.rows());
     mutator(tx, args);
+    checkNesting(tx.ops);
     const mutation: Mutation = { ticket: uniqueName(), name, args, ops: tx.ops };
     const confirmed = new Promise<void>((resolve, reject) => this.#told.set(mutation.ticket, { mutation, resolve, reject }));
     // Nobody has to listen; `onRefused` tells of refusals too.
@@ -183,6 +189,7 @@ export class MutationQueue {
 
   /** Ends it: whoever waits is told. */
   close(): void {
+    this.#closed = true;
     this.#options.poster?.close();
     for (const { reject } of this.#told.values()) reject?.(closed("client"));
     this.#told.clear();

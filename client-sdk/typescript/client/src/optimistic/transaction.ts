@@ -1,6 +1,6 @@
 // What a mutator is given: it reads rows that are known and says what to do to rows.
 
-import type { RowOp } from "../wire/messages.js";
+import type { Cells, RowOp } from "../wire/messages.js";
 import type { KeyOf, NewRow, NewValues, RowOf, Table } from "../query/schema.js";
 import type { PendingRows } from "./pending.js";
 
@@ -30,20 +30,22 @@ export class Transaction {
   /** Adds a row; columns that are left out hold the default that the schema says. */
   insert<T extends Table>(table: T, row: NewRow<T>): void {
     const defaults = Object.entries(table.columns).map(([name, { defaultValue }]) => [name, defaultValue]);
-    const whole = Object.fromEntries([...defaults, ...Object.entries(row)].filter(([, value]) => value !== undefined));
-    this.ops.push({ insert: table.name, row: whole });
+    this.ops.push({ insert: table.name, row: given([...defaults, ...Object.entries(row)]) });
   }
 
   /** Changes columns of a row. */
   update<T extends Table>(table: T, key: KeyOf<T>, set: NewValues<T>): void {
-    this.ops.push({ update: table.name, key, set });
+    this.ops.push({ update: table.name, key: given(Object.entries(key)), set: given(Object.entries(set)) });
   }
 
   /** Takes a row away. */
   delete<T extends Table>(table: T, key: KeyOf<T>): void {
-    this.ops.push({ delete: table.name, key });
+    this.ops.push({ delete: table.name, key: given(Object.entries(key)) });
   }
 }
+
+/** The columns of which something is said. */
+const given = (columns: readonly (readonly unknown[])[]): Cells => Object.fromEntries(columns.filter(([, value]) => value !== undefined));
 
 /**
  * Named mutations: each says what its arguments do to rows. A mutator runs when it is called and again over each newer

@@ -65,7 +65,7 @@ export function table<Name extends string, C extends Columns, Key extends keyof 
 ): Table<Name, C, Key> {
   const missing = key.find((column) => !Object.hasOwn(columns, column));
   if (key.length === 0 || missing !== undefined) {
-    throw new TypeError(`the key of table ${name} ${missing === undefined ? "has no column" : `names ${missing}, which is no column`}`);
+    throw new TypeError(`table ${name} has no key column ${missing ?? "at all"}`);
   }
   return { name, columns, key };
 }

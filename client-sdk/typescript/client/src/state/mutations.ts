@@ -115,6 +115,11 @@ export class Mutations {
     this.#send(this.#queue, effects, count);
   }
 
+  /** Whether one before it, which the server answers first, has no answer. */
+  awaits(id: number): boolean {
+    return this.#queue.some((pending) => pending.id! < id && !pending.answer);
+  }
+
   /** A mutation was answered; `error` says why it was refused. */
   answered(id: number, error: ErrorBody | null, effects: Effect[]): void {
     const pending = this.#queue.find((other) => other.id === id);

@@ -25,6 +25,8 @@ const COUNT = 1;
 const PASSING = ["not_ready", "shutting_down", "slow_client"];
 /** Refusals after which asking again may succeed. */
 const RETRIED = ["too_many_subscriptions", "internal"];
+/** Errors of mutations that may be taken when they are sent again. */
+const UNTAKEN = [...PASSING, ...RETRIED, "schema_changed"];
 
 /** What a state machine is made with. */
 export interface StateOptions {
@@ -152,13 +154,6 @@ export class State {
     if (this.#overlaid) this.#options.overlay?.([subscription], new Map());
   }
 
-  /** Sends the mutations that wait for the server's count, which has not come in time; the answers will tell. */
-  countIsOverdue(): Effect[] {
-    const effects: Effect[] = [];
-    if (this.#codec) this.mutations.counted(undefined, effects);
-    return effects;
-  }
-
   /** Takes a message of the present connection in. */
   receive(message: ServerMessage): Effect[] {
     const effects: Effect[] = [];
@@ -185,7 +180,9 @@ export class State {
     else if (message.error) this.#error(message.error, effects);
     else if (message.push_result) {
       const { id, error } = message.push_result;
-      effects.push(...this.change((queue, own) => queue.answered(id, error, own)));
+      // Nothing of it was taken where the log cannot be written, nor of those behind it, which leave a gap.
+      if (error && (UNTAKEN.includes(error.code) || this.mutations.awaits(id))) effects.push(reconnect(error));
+      else effects.push(...this.change((queue, own) => queue.answered(id, error, own)));
     } else if (message.goaway) {
       effects.push(reconnect(message.goaway, message.goaway.retry_after_ms));
     }
@@ -285,8 +282,11 @@ export class State {
   #faulted(error: ErrorBody & { sub: number; retry: boolean }, effects: Effect[]): void {
     const { sub, retry } = error;
     const known = this.#end(sub);
-    if (sub === OWN) this.mutations.counted(undefined, effects);
-    else if (known) effects.push({ kind: "ended", sub, error, retry });
+    if (sub === OWN) {
+      if (retry) effects.push(reconnect(error));
+      // What is sent shows why nothing can be written.
+      else this.mutations.counted(undefined, effects);
+    } else if (known) effects.push({ kind: "ended", sub, error, retry });
     this.#releaseHeldBack(effects);
   }
 

@@ -7,6 +7,17 @@ import { LONG, type Codec } from "./value.js";
 /** The WebSocket subprotocol of a codec. */
 export const subprotocol = (codec: Codec): string => `tidegate.v1+${codec}`;
 
+/**
+ * Values that nest deeper have no place in a message.
+ *
+ * @throws {TypeError} for those.
+ */
+export function checkNesting(value: unknown, levels = 100): void {
+  if (typeof value !== "object" || value === null) return;
+  if (levels === 0) throw new TypeError("nested too deep");
+  for (const member of Object.values(value)) checkNesting(member, levels - 1);
+}
+
 /** A message as one frame. */
 export function encode(message: ClientMessage, codec: Codec): string | Uint8Array<ArrayBuffer> {
   return codec === "json" ? stringify(message) : encodeMsgpack(message);
@@ -33,6 +44,8 @@ const bytesOf = (frame: ArrayBuffer | ArrayBufferView): Uint8Array =>
 export function stringify(value: unknown): string {
   return JSON.stringify(value, (_, member: unknown) => {
     if (typeof member === "bigint") return LONG + String(member);
+    // A half of a surrogate pair is no character; so does MessagePack.
+    if (typeof member === "string") return member.replace(/[\ud800-\udfff]/gu, "\ufffd");
     return typeof member === "number" && !Number.isFinite(member) ? String(member) : member;
   }).replace(/"\\u0000n(-?\d+)"/g, "$1");
 }

@@ -48,8 +48,11 @@ function write(value: unknown, parts: Part[]): void {
   } else if (typeof value === "number" && (!Number.isSafeInteger(value) || Object.is(value, -0))) {
     parts.push([0xcb], wide("setFloat64", value));
   } else if (typeof value === "number" || typeof value === "bigint") {
+    const whole = BigInt(value);
     if (value >= -32 && value < 0x80) parts.push([Number(value)]);
-    else parts.push([value < 0 ? 0xd3 : 0xcf], wide("setBigInt64", BigInt(value)));
+    // What 64 bits do not hold is for the server to refuse.
+    else if (whole !== (value < 0 ? BigInt.asIntN : BigInt.asUintN)(64, whole)) write(String(value), parts);
+    else parts.push([value < 0 ? 0xd3 : 0xcf], wide("setBigInt64", whole));
   } else if (Array.isArray(value)) {
     parts.push(headOf(value.length, 0x90, 16, 0xdd));
     for (const item of value) write(item, parts);
@@ -147,7 +150,7 @@ class Reader {
       }
       if (ascii) return text;
     }
-    decoder ??= new TextDecoder("utf-8", { fatal: true });
+    decoder ??= new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
     return decoder.decode(this.#bytes.subarray(at, at + length));
   }
 
