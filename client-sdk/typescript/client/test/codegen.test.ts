@@ -21,6 +21,7 @@ test("a schema is made from the tables and views of a server", async () => {
   const server = await startServer();
   try {
     await server.sql(`create table flight_notes (id uuid primary key, "two words" text not null default 'a "quoted" one', amount numeric,
+        price numeric(10, 2) not null default 9.9, "__proto__" text,
         ratio double precision default 0.5, day date, meta json, open bool not null default true);
       create table class (a bigint, b text, primary key (b, a))`);
     await server.sql("create materialized view noted as select day, count(*) as n from flight_notes group by day");
@@ -31,6 +32,7 @@ test("a schema is made from the tables and views of a server", async () => {
     assert.deepEqual(classTable.key, ["b", "a"]);
     assert.deepEqual([noted.key, noted.columns.day.type, noted.columns.n.type], [["day"], "date", "int8"]);
     assert.doesNotMatch(stdout, /export const days/);
+    assert.ok(Object.hasOwn(flightNotes.columns, "__proto__"));
     assert.equal(flightNotes.columns["two words"].defaultValue, 'a "quoted" one');
   } finally {
     await server.stop();

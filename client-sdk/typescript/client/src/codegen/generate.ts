@@ -19,7 +19,7 @@ export interface ShownTable {
 
 /** The source of a module that exports each table, and each view that has a key; `module` is where it imports from. */
 export function generate(tables: readonly ShownTable[], module: string): string {
-  const types = new Set(tables.filter(hasKey).flatMap(({ columns }) => columns.map(({ type }) => type)));
+  const types = new Set(tables.filter(hasKey).flatMap(({ columns }) => columns.map(functionOf)));
   const names = new Set<string>();
   const declared = tables.map((table) => (hasKey(table) ? declaration(table, exportName(table.name, names)) : keyless(table)));
   return [
@@ -31,6 +31,9 @@ export function generate(tables: readonly ShownTable[], module: string): string 
 
 const hasKey = ({ columns }: ShownTable): boolean => columns.some(({ key }) => key !== null);
 
+/** What makes a column of its type; the digits of a `numeric(10,2)` are the server's to keep. */
+const functionOf = ({ type }: ShownColumn): string => type.replace(/\(.*/, "");
+
 /** Rows without a key have nothing that `from` could order and keep them by. */
 const keyless = ({ name }: ShownTable): string =>
   `// ${JSON.stringify(name)} is not here: its rows have no key, so that \`from\` cannot read it; a query in \`sql\` can.\n`;
@@ -39,7 +42,7 @@ function declaration({ name, view, columns }: ShownTable, exported: string): str
   const lines = columns.map((column) => {
     const nullable = column.nullable ? ".orNull()" : "";
     const preset = column.default === null ? "" : `.default(${JSON.stringify(column.default)})`;
-    return `    ${memberName(column.name)}: ${column.type}()${nullable}${preset},\n`;
+    return `    ${memberName(column.name)}: ${functionOf(column)}()${nullable}${preset},\n`;
   });
   const key = columns.filter((column) => column.key !== null).sort((a, b) => a.key! - b.key!);
   const keyNames = key.map((column) => JSON.stringify(column.name)).join(", ");
@@ -57,7 +60,11 @@ function exportName(name: string, taken: Set<string>): string {
   return own;
 }
 
-const memberName = (name: string): string => (/^[\p{L}_$][\p{L}\p{N}_$]*$/u.test(name) && name !== "__proto__" ? name : JSON.stringify(name));
+function memberName(name: string): string {
+  // Written as a name or as a text, it would set the prototype.
+  if (name === "__proto__") return '["__proto__"]';
+  return /^[\p{L}_$][\p{L}\p{N}_$]*$/u.test(name) ? name : JSON.stringify(name);
+}
 
 /** Words that cannot name an export, and what the module imports. */
 const RESERVED = new Set(

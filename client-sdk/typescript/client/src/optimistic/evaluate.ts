@@ -29,7 +29,7 @@ const CANONICAL: Partial<Record<ColumnType, RegExp>> = {
   timestamptz: /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{0,5}[1-9])?Z$/,
   date: /^\d{4}-\d\d-\d\d$/,
   uuid: /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/,
-  numeric: /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$|^NaN$|^-?Infinity$/i,
+  numeric: /^[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?$|^NaN$|^-?Infinity$/i,
   bytea: /^[A-Za-z0-9+/]*={0,2}$/,
 };
 
@@ -158,11 +158,34 @@ function all(truths: readonly Truth[], decides: boolean): Truth {
 
 const negated = (truth: Truth): Truth => (typeof truth === "boolean" ? !truth : truth);
 
-function matches(value: string, pattern: string, folded: boolean): boolean {
-  let source = "";
-  for (const [part] of pattern.matchAll(/\\[^]|[^]/gu)) {
-    const literal = part.length > 1 && part[0] === "\\" ? part.slice(1) : part;
-    source += part === "%" ? "[^]*" : part === "_" ? "[^]" : literal.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&");
+/** Whether a text is like a pattern; takes at most text × pattern steps. */
+function matches(text: string, pattern: string, folded: boolean): boolean {
+  // As the server folds: one character for one.
+  const fold = (char: string): string => (folded ? [...char.toLowerCase()][0]! : char);
+  const chars = Array.from(text, fold);
+  const tokens = (pattern.match(/\\?[^]/gu) ?? []).map((part) => (part === "%" ? RUN : part === "_" ? ONE : fold([...part].pop()!)));
+  let [token, char] = [0, 0];
+  // The token behind the last run, and the character that it is tried at.
+  let [behind, tried] = [0, 0];
+  while (char < chars.length) {
+    const wanted = tokens[token];
+    if (wanted === RUN) {
+      behind = token += 1;
+      tried = char;
+    } else if (wanted === ONE || wanted === chars[char]) {
+      token += 1;
+      char += 1;
+    } else if (behind > 0) {
+      // The run takes one character more.
+      token = behind;
+      char = tried += 1;
+    } else {
+      return false;
+    }
   }
-  return new RegExp(`^${source}$`, folded ? "iu" : "u").test(value);
+  return tokens.slice(token).every((left) => left === RUN);
 }
+
+/** What stands for any characters, and for one, among tokens of a pattern that are characters. */
+const RUN = "%%";
+const ONE = "__";

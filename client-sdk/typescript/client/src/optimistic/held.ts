@@ -59,11 +59,15 @@ export class HeldRows {
   }
 }
 
+/** A cell that is given; a column may be called as something that every object inherits. */
+export const cellOf = (cells: object, name: string): unknown =>
+  Object.hasOwn(cells, name) ? (cells as Record<string, unknown>)[name] : undefined;
+
 /** The key of a row that is given by its columns; undefined when one is missing or of the wrong type. */
 export function keyOfCells(cells: object, key: readonly ColumnLayout[]): MapKey | undefined {
   const values: Value[] = [];
   for (const { name, type } of key) {
-    const value = canonical((cells as Record<string, unknown>)[name], type);
+    const value = canonical(cellOf(cells, name), type);
     if (value === UNKNOWN || value === null) return undefined;
     values.push(oneForm(value, type));
   }

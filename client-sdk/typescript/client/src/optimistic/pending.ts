@@ -1,11 +1,12 @@
 // What pending mutations do to rows, in their order, and the rows as they are with it.
 
 import type { TableSchema } from "../query/ast.js";
+import { setMember } from "../state/shape.js";
 import type { MapKey } from "../wire/compare.js";
 import type { ColumnLayout, RowOp } from "../wire/messages.js";
 import type { Value } from "../wire/value.js";
 import { canonical, UNKNOWN } from "./evaluate.js";
-import { keyOfCells, type HeldRows, type KnownRow } from "./held.js";
+import { cellOf, keyOfCells, type HeldRows, type KnownRow } from "./held.js";
 
 /** What the operations do to one row, together. */
 export interface RowEffect {
@@ -61,7 +62,7 @@ export class PendingRows {
     for (const [column, { bigint }] of Object.entries(columns)) {
       const value = known?.get(column);
       if (value === undefined) return undefined;
-      row[column] = bigint && typeof value === "number" ? BigInt(value) : value;
+      setMember(row, column, bigint && typeof value === "number" ? BigInt(value) : value);
     }
     return row;
   }
@@ -82,7 +83,7 @@ export function changed(
 ): KnownRow {
   const known: KnownRow = new Map(kind === "insert" ? [] : held);
   for (const [name, { type }] of Object.entries(columns)) {
-    const given = cells[name];
+    const given = cellOf(cells, name);
     if (kind === "update" && given === undefined) continue;
     const value = canonical(given, type);
     // A value in a form of its own is shown as it was given, until the server says how it writes it.

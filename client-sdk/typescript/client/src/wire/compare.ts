@@ -1,14 +1,11 @@
 // The one comparator: how values compare in orders, keys, correlations and conditions. It is PostgreSQL's, as the
 // server's.
 
-import { compareDecimals, decimalOf, normalText } from "./decimal.js";
+import { compareDecimals, decimalOf, normalText, simple } from "./decimal.js";
 import { utf8Length, type ColumnType, type Json, type Value } from "./value.js";
 
 /** Compares two values that are not NULL: negative, 0 or positive. */
 export type Comparator = (a: never, b: never) => number;
-
-const simple = (a: string | number | bigint | boolean, b: string | number | bigint | boolean): number =>
-  a < b ? -1 : a > b ? 1 : 0;
 
 /** Numbers that JavaScript compares exactly, also an integer with a double; NaN is the greatest. */
 const numbers = (a: number | bigint, b: number | bigint): number => simple(a, b) || Number(a !== a) - Number(b !== b);

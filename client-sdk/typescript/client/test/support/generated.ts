@@ -17,6 +17,8 @@ export const flightNotes = table(
     id: uuid(),
     "two words": text().default("a \"quoted\" one"),
     amount: numeric().orNull(),
+    price: numeric().default("9.90"),
+    ["__proto__"]: text().orNull(),
     ratio: float8().orNull().default(0.5),
     day: date().orNull(),
     meta: json().orNull(),
