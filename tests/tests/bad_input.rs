@@ -411,6 +411,23 @@ fn a_push_has_a_limit() {
     });
 }
 
+/// Seen to fail: with `error` for it, as for a subscription of the client's own.
+#[test]
+fn a_client_is_told_that_its_own_row_cannot_be_sent() {
+    let mut config = memory();
+    config.limits.families_max = 1;
+    block_on(async {
+        let (server, _) = start(config).await;
+        let mut first = Raw::hello(server.addr(), Codec::Json, json!({})).await;
+        first.subscribe(1, json!({"table": "things"})).await;
+        first.snapshot(1).await;
+        let mut raw = Raw::hello(server.addr(), Codec::Json, json!({"client_id": "c"})).await;
+        let ServerMessage::Faulted(fault) = raw.message().await else { panic!("a fault") };
+        assert_eq!((fault.sub.0, fault.code, fault.retry), (0, ErrorCode::NotReady, true));
+        server.stop().await;
+    });
+}
+
 #[test]
 fn a_client_that_vanishes_leaves_nothing_behind() {
     block_on(async {
