@@ -30,9 +30,6 @@ use tokio::{
     time::Instant,
 };
 
-/// How long after `welcome` the server may take to announce the client's own count of mutations.
-const COUNT_TIMEOUT: Duration = Duration::from_secs(5);
-
 /// See the module.
 pub(crate) struct Shared {
     pub(crate) options: ClientOptions,
@@ -202,7 +199,6 @@ impl Shared {
     /// Looks at the clocks.
     pub(crate) fn tick(&self) -> Result<(), Ending> {
         let (now, options) = (Instant::now(), &self.options);
-        let mut overdue = false;
         let mut core = self.core.lock();
         let (released, acked) = (core.state.released(), core.acked);
         let Some(connection) = &mut core.connection else { return Ok(()) };
@@ -213,8 +209,7 @@ impl Shared {
             }
             None => {}
             Some(_) if silence >= options.idle_timeout => return Err(ConnectError::Silent.into()),
-            Some(welcomed) => {
-                overdue = now - welcomed >= COUNT_TIMEOUT;
+            Some(_) => {
                 let ping = silence >= options.ping_interval
                     && now - connection.pinged >= options.ping_interval.min(options.idle_timeout / 2);
                 if ping {
@@ -229,9 +224,6 @@ impl Shared {
         }
         let waiting = core.outgoing.len();
         drop(core);
-        if overdue {
-            self.call(|core, effects| core.state.count_is_overdue(effects));
-        }
         let max = options.send_queue_max;
         if waiting > max {
             return Err(ConnectError::SendQueueFull { max }.into());

@@ -6,7 +6,9 @@ use super::{
 use bigdecimal::BigDecimal;
 use serde_json::Value as Json;
 use std::{fmt::Write as _, sync::Arc};
-use tidegate_wire::model::{ColumnType, Numeric, Value, ValueRef, numeric::NUMERIC_DIGITS_MAX};
+use tidegate_wire::model::{
+    ColumnType, DOCUMENT_LEVELS_MAX, Numeric, Value, ValueRef, json_levels, numeric::NUMERIC_DIGITS_MAX,
+};
 
 /// Converts a value to a type; NULL stays NULL. Intervals are told apart by `from_interval`.
 ///
@@ -62,6 +64,9 @@ pub fn from_text(text: &str, ty: Type) -> Result<Value, EvalError> {
             ColumnType::Date => Value::Date(calendar::parse_date(text)?),
             ColumnType::Uuid => uuid(text).ok_or_else(|| wrong("uuid"))?,
             ColumnType::Json => {
+                if json_levels(text.as_bytes()) > DOCUMENT_LEVELS_MAX {
+                    return Err(EvalError::JsonLevels);
+                }
                 let json: Json = serde_json::from_str(text).map_err(|_| wrong("json"))?;
                 if has_nul(&json) {
                     return Err(wrong("json"));

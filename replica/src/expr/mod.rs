@@ -29,6 +29,8 @@ pub use like::Pattern;
 pub use regex::Regex;
 pub use scalar::Scalar;
 
+use tidegate_wire::model::DOCUMENT_LEVELS_MAX;
+
 /// Why an expression has no value for a row.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EvalError {
@@ -82,6 +84,9 @@ pub enum EvalError {
         /// The text.
         text: String,
     },
+    /// A text that is a JSON document of too many levels.
+    #[error("json has at most {DOCUMENT_LEVELS_MAX} levels of arrays and objects")]
+    JsonLevels,
     /// A text whose number is outside its type's range.
     #[error("value \"{text}\" is out of range for type {ty}")]
     TextOutOfRange {

@@ -124,6 +124,8 @@ impl Sink for HubSink {
             outbox.end_subscription(sub);
         }
         let (code, retry) = fault_code(fault.cause);
+        // The client's own row: without `retry` its fault says that no mutations are taken, and they are.
+        let retry = retry || sub == SubId(0);
         self.send(
             conn,
             &ServerMessage::Faulted(Faulted { sub, code, message: fault.message.clone(), retry }),
@@ -291,6 +293,18 @@ mod tests {
         );
         assert_eq!(conn.outbox.take_ended(), [SubId(1)], "the session learns of it");
         assert!(conn.outbox.take_ended().is_empty());
+    }
+
+    #[test]
+    fn a_fault_of_a_clients_own_row_says_retry() {
+        let hub = hub(LIMITS);
+        let conn = hub.register(Codec::Json).expect("taken");
+        let fault = Fault { cause: FaultCause::Derive, message: "a defect".to_owned() };
+        for (sub, retry) in [(0, true), (1, false)] {
+            hub.sink().faulted(conn.conn, SubId(sub), &fault);
+            let messages = decode(Codec::Json, &frames(&conn));
+            assert!(matches!(&messages[0], ServerMessage::Faulted(f) if f.retry == retry), "{messages:?}");
+        }
     }
 
     #[test]

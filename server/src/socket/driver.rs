@@ -222,13 +222,14 @@ impl Driver {
         }
     }
 
-    /// A subscription that did not start. One that failed while it was evaluated is over like a started one; any
-    /// other leaves its number free.
+    /// A subscription that did not start. One that failed while it was evaluated is over like a started one, and so is
+    /// the client's own row, which the client has not asked for; any other leaves its number free.
     fn refuse(&mut self, sub: SubId, code: ErrorCode, message: String) {
-        if code == ErrorCode::QueryFaulted {
+        if code == ErrorCode::QueryFaulted || sub == SubId(0) {
             self.session.subscribed(sub);
             self.session.ended(sub);
-            self.send(&ServerMessage::Faulted(Faulted { sub, code, message, retry: false }));
+            let retry = sub == SubId(0);
+            self.send(&ServerMessage::Faulted(Faulted { sub, code, message, retry }));
         } else {
             self.session.refused(sub);
             self.send(&ServerMessage::Error(ErrorMessage { code, message, sub: Some(sub) }));

@@ -5,7 +5,10 @@
 //! MessagePack gave is kept as it came until [`Given::to_value`] is told the type. Where the MessagePack form of a type
 //! is not the JSON form, the JSON form is taken too, but for `json`, whose text is always a document's.
 
-use super::{ColumnType, Value, document, time, value::ValueError, value::non_finite_name};
+use super::{
+    ColumnType, DOCUMENT_LEVELS_MAX, Value, document, json_levels, time, value::ValueError,
+    value::non_finite_name,
+};
 use crate::codec::decode_json;
 use base64::{Engine as _, engine::general_purpose::STANDARD as BASE64};
 use bytes::Bytes;
@@ -61,6 +64,9 @@ impl Given {
                 Value::Uuid(Uuid::from_slice(bytes).map_err(|_| fail("uuid (16 bytes)"))?)
             }
             (ty, Self::Bin(_)) => return Err(fail(ty.name())),
+            (ColumnType::Json, Self::Text(text)) if json_levels(text.as_bytes()) > DOCUMENT_LEVELS_MAX => {
+                return Err(ValueError::too_deep(text));
+            }
             (ColumnType::Json, Self::Text(text)) => {
                 let document: Json =
                     decode_json(text.as_bytes()).map_err(|_| fail("json (a string holding JSON)"))?;

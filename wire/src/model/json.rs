@@ -8,6 +8,40 @@ use super::numeric::Numeric;
 use serde::{Serialize, Serializer};
 use serde_json::Value as Json;
 
+/// Most levels of arrays and objects in a document that is given. What reads documents takes 127, which leaves room for
+/// what queries put around them.
+pub const DOCUMENT_LEVELS_MAX: usize = 100;
+
+/// How many levels of arrays and objects a JSON text has.
+#[must_use]
+pub fn json_levels(text: &[u8]) -> usize {
+    let (mut depth, mut deepest, mut in_string, mut escaped) = (0_usize, 0, false, false);
+    for &byte in text {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_string => escaped = true,
+            b'"' => in_string = !in_string,
+            _ if in_string => {}
+            b'[' | b'{' => {
+                depth += 1;
+                deepest = deepest.max(depth);
+            }
+            b']' | b'}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    deepest
+}
+
+/// Whether a document has at most so many levels.
+pub(crate) fn has_levels(json: &Json, most: usize) -> bool {
+    match json {
+        Json::Array(items) => most > 0 && items.iter().all(|item| has_levels(item, most - 1)),
+        Json::Object(members) => most > 0 && members.values().all(|member| has_levels(member, most - 1)),
+        _ => true,
+    }
+}
+
 /// What is wrong with a JSON text and where. The line is named only in a text of several: whoever reads a stream of
 /// lines names them itself, and two numbers would be one too many.
 #[must_use]

@@ -20,7 +20,7 @@ pub mod value;
 pub use column_type::ColumnType;
 pub use given::{Given, GivenRow};
 pub use ids::{Cv, Epoch, Fingerprint, PlaceMask, Seq, SubId};
-pub use json::json_fault;
+pub use json::{DOCUMENT_LEVELS_MAX, json_fault, json_levels};
 pub use key::{Direction, Nulls, Order};
 pub use layout::{Layout, OrderColumn, PlaceLayout, PlaceValue, TableLayout};
 pub use numeric::Numeric;

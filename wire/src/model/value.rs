@@ -1,6 +1,6 @@
 //! Values, their one comparator, and their JSON form.
 
-use super::{ColumnType, Numeric, json, time};
+use super::{ColumnType, DOCUMENT_LEVELS_MAX, Numeric, json, time};
 use base64::{Engine as _, engine::general_purpose::STANDARD as BASE64};
 use bytes::Bytes;
 use compact_str::CompactString;
@@ -94,7 +94,14 @@ pub struct ValueError {
 
 impl ValueError {
     pub(super) fn new(expected: &str, found: &Json) -> Self {
-        Self { expected: expected.to_owned(), found: shorten(found) }
+        Self { expected: expected.to_owned(), found: shorten(found.to_string()) }
+    }
+
+    /// Of a document with more than [`DOCUMENT_LEVELS_MAX`] levels, given as text or not.
+    #[must_use]
+    pub fn too_deep(document: &impl ToString) -> Self {
+        let expected = format!("json of at most {DOCUMENT_LEVELS_MAX} levels");
+        Self { expected, found: shorten(document.to_string()) }
     }
 }
 
@@ -170,6 +177,9 @@ impl Value {
             }
             (ColumnType::Numeric, Json::Number(n)) => {
                 Self::Numeric(Arc::new(n.to_string().parse().map_err(|_| fail("numeric (a decimal)"))?))
+            }
+            (ColumnType::Json, json) if !json::has_levels(json, DOCUMENT_LEVELS_MAX) => {
+                return Err(ValueError::too_deep(json));
             }
             (ColumnType::Json, json) => Self::Json(json::canonical_text(json).into()),
             (ColumnType::Text, Json::String(_)) => return Err(fail("text without a NUL character")),
@@ -391,8 +401,7 @@ fn compare_int8_float8(integer: i64, double: f64) -> Ordering {
     })
 }
 
-fn shorten(json: &Json) -> String {
-    let mut text = json.to_string();
+fn shorten(mut text: String) -> String {
     if let Some((cut, _)) = text.char_indices().nth(60) {
         text.truncate(cut);
         text.push('…');

@@ -1,7 +1,7 @@
 //! A cell as it travels. Its type is not in it: the column's type, from the layout, says what it stands for.
 
 use crate::codec::Codec;
-use crate::model::{ColumnType, Value};
+use crate::model::{ColumnType, Value, json::canonical_text};
 use bytes::Bytes;
 use compact_str::CompactString;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
@@ -73,8 +73,13 @@ impl Cell {
     pub fn to_value(&self, ty: ColumnType, codec: Codec) -> Result<Value, CellError> {
         let error = || CellError { ty, cell: self.clone() };
         if codec == Codec::Json {
+            let json = self.to_json();
+            // What a query makes of documents may have more levels than one that is given.
+            if ty == ColumnType::Json && !json.is_null() {
+                return Ok(Value::Json(canonical_text(&json).into()));
+            }
             // A JSON `null` document cannot be told from NULL; both read as NULL.
-            return Value::from_json(ty, &self.to_json()).map_err(|_| error());
+            return Value::from_json(ty, &json).map_err(|_| error());
         }
         Ok(match (ty, self) {
             (_, Self::Null) => Value::Null,

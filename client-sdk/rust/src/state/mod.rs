@@ -208,13 +208,6 @@ impl State {
         self.mutations.id(ticket)
     }
 
-    /// Sends the mutations that wait for the server's count, which has not come in time; the answers will tell.
-    pub(crate) fn count_is_overdue(&mut self, effects: &mut Vec<Effect>) {
-        if self.connection.is_some() {
-            self.mutations.counted(None, effects);
-        }
-    }
-
     /// Replaces the token on the present connection.
     pub(crate) fn authenticate(&mut self, token: String, effects: &mut Vec<Effect>) {
         if self.connection.is_some() {
@@ -298,7 +291,7 @@ impl State {
                 Some(ValueRef::Int8(last)) => u64::try_from(last).ok(),
                 _ => None,
             });
-            self.mutations.counted(Some(last.unwrap_or(0)), effects);
+            self.mutations.counted(last.unwrap_or(0), effects);
         }
         Ok(())
     }
@@ -372,8 +365,11 @@ impl State {
     fn faulted(&mut self, faulted: Faulted, effects: &mut Vec<Effect>) {
         let Faulted { sub, code, message, retry } = faulted;
         let known = self.end(sub);
-        if sub == OWN {
-            self.mutations.counted(None, effects);
+        if sub == OWN && retry {
+            // Without this row nothing may be sent, and nothing is confirmed.
+            effects.push(Effect::Reconnect { code, message, after_ms: 0 });
+        } else if sub == OWN {
+            self.mutations.cannot_write(effects);
         } else if known {
             effects.push(Effect::Ended { sub, fault: Fault { code, message, retry } });
         }

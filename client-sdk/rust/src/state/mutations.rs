@@ -2,7 +2,8 @@
 //!
 //! Ids are gapless per `client_id` across connections and processes, so none is given before the server's own count,
 //! the subscription 0, was seen. Every connection sends again from the first mutation in the queue; the server
-//! acknowledges without effect what it has applied already.
+//! acknowledges without effect what it has applied already, also what has the id of another process's mutation. So an id
+//! that is guessed loses its mutation.
 
 use super::{effect::Effect, message_limits::MessageLimits};
 use crate::error::{Fault, MutationError};
@@ -32,6 +33,8 @@ pub(crate) struct Mutations {
     ready: bool,
     /// That count.
     counted: u64,
+    /// Whether ids were given without any count, to a server that cannot write.
+    uncounted: bool,
     /// What this connection's server takes.
     limits: MessageLimits,
 }
@@ -61,6 +64,7 @@ impl Mutations {
             confirmed_cv: Cv(0),
             ready: false,
             counted: 0,
+            uncounted: false,
             limits: MessageLimits::default(),
         }
     }
@@ -92,16 +96,29 @@ impl Mutations {
     /// The connection ended.
     pub(crate) fn disconnect(&mut self) {
         self.ready = false;
+        if std::mem::take(&mut self.uncounted) {
+            self.last_id = None;
+            self.queue.iter_mut().for_each(|pending| pending.id = None);
+        }
     }
 
-    /// The server's count on this connection: its last id of this client, released or not. `None` when the server
-    /// cannot tell, so that what is sent shows why.
-    pub(crate) fn counted(&mut self, last: Option<u64>, effects: &mut Vec<Effect>) {
+    /// The server cannot write, and counts nothing: what is sent is refused with the reason.
+    pub(crate) fn cannot_write(&mut self, effects: &mut Vec<Effect>) {
         if self.ready {
             return;
         }
         self.ready = true;
-        let last = last.or(self.last_id).unwrap_or(0);
+        self.counted = 0;
+        self.uncounted = self.last_id.is_none();
+        self.send_from(0, effects);
+    }
+
+    /// The server's count on this connection: its last id of this client, released or not.
+    pub(crate) fn counted(&mut self, last: u64, effects: &mut Vec<Effect>) {
+        if self.ready {
+            return;
+        }
+        self.ready = true;
         self.counted = last;
         let first = self.queue.iter().find_map(|pending| pending.id);
         if first.is_some_and(|first| last + 1 < first) {
@@ -122,10 +139,17 @@ impl Mutations {
     /// The server answered a mutation.
     pub(crate) fn answered(&mut self, result: PushResult, effects: &mut Vec<Effect>) {
         let Some(index) = self.queue.iter().position(|pending| pending.id == Some(result.id)) else { return };
+        // Answers come in order: what is refused ahead of one before it leaves a gap.
+        let is_gap = self.queue.iter().take(index).any(|pending| pending.answer.is_none());
         let pending = &mut self.queue[index];
         match result.error {
             None if pending.answer.is_none() => pending.answer = Some(Answer::Applied),
             None => {}
+            Some(error) if error.code != ErrorCode::ReadOnly && (is_gap || advances_nothing(error.code)) => {
+                // It was not taken, and waits to be sent again with all that is behind it.
+                let (code, message) = (error.code, error.message);
+                effects.push(Effect::Reconnect { code, message, after_ms: 0 });
+            }
             Some(error) => {
                 if pending.answer.replace(Answer::Refused) != Some(Answer::Refused) {
                     let ticket = pending.ticket;
@@ -198,6 +222,11 @@ impl Mutations {
     }
 }
 
+/// Whether the server leaves a client's count where it is when a mutation meets this: the same may be taken later.
+fn advances_nothing(code: ErrorCode) -> bool {
+    matches!(code, ErrorCode::NotReady | ErrorCode::SchemaChanged | ErrorCode::Internal)
+}
+
 /// The message. An application gives JSON, and nothing here knows the columns' types.
 pub(super) fn push_of(mutations: Vec<Mutation>) -> ClientMessage {
     ClientMessage::Push(Push { mutations, json_cells: true })
@@ -231,7 +260,7 @@ mod tests {
         mutations.limit(MessageLimits::announced(Codec::Json, announced.as_object().expect("an object")));
         let large = mutations.push(insert(&"a".repeat(200)), &mut effects).expect("there is room");
         mutations.push(insert("b"), &mut effects).expect("there is room");
-        mutations.counted(Some(0), &mut effects);
+        mutations.counted(0, &mut effects);
         let refused: Vec<u64> = effects
             .iter()
             .filter_map(|effect| match effect {
@@ -246,7 +275,7 @@ mod tests {
         // On the next connection it is not refused once more; the server's count takes it out.
         effects.clear();
         mutations.disconnect();
-        mutations.counted(Some(1), &mut effects);
+        mutations.counted(1, &mut effects);
         assert_eq!(sent(&effects), [(1, 0), (2, 1)]);
         assert!(!effects.iter().any(|effect| matches!(effect, Effect::Refused { .. })));
         mutations.released(1, Cv(7), &mut effects);

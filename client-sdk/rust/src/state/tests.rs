@@ -555,6 +555,73 @@ fn a_server_that_lost_its_count_is_followed() {
     assert_eq!(ids(&push(&mut script).1), [2]);
 }
 
+/// A client whose count is `last`, with three mutations sent.
+fn three_sent(last: u64) -> Script {
+    let mut script = Script::with(Some("c"));
+    count(&mut script, 1, last);
+    let sent: Vec<u64> = (0..3).flat_map(|_| ids(&push(&mut script).1)).collect();
+    assert_eq!(sent, [last + 1, last + 2, last + 3]);
+    script
+}
+
+/// Announces subscription 0 and its row; what the client does.
+fn count(script: &mut Script, epoch: u64, last: u64) -> Vec<Effect> {
+    script.subscribed(0, epoch, &own(), false);
+    script.batch(0, epoch, 0, 10, json!([["+", 0, 1, ["c", last]]]))
+}
+
+/// Seen to fail: with every error of an answer told as a refusal.
+#[test]
+fn an_answer_that_nothing_advanced_is_no_refusal() {
+    for (id, code) in [(1, "not_ready"), (1, "schema_changed"), (1, "internal"), (2, "conflict")] {
+        let mut script = three_sent(0);
+        let error = json!({"code": code, "message": "not now"});
+        let effects = script.send(json!({"push_result": {"id": id, "error": error}}));
+        assert!(matches!(&effects[..], [Effect::Reconnect { .. }]), "{id} {code}: {effects:?}");
+        script.state.disconnect();
+        script.connect();
+        assert_eq!(ids(&sent(&count(&mut script, 2, 0))), [1, 2, 3], "{code}");
+    }
+    // Behind what was answered, it is a refusal.
+    let mut script = three_sent(0);
+    answer(&mut script, 1);
+    let error = json!({"code": "conflict", "message": "there"});
+    let effects = script.send(json!({"push_result": {"id": 2, "error": error}}));
+    assert!(matches!(&effects[..], [Effect::Refused { ticket: 2, .. }]), "{effects:?}");
+}
+
+/// Seen to fail: with a fault of subscription 0 that lets mutations be sent.
+#[test]
+fn without_the_servers_count_another_connection_is_made() {
+    let fault = json!({"faulted": {"sub": 0, "code": "not_ready", "message": "full", "retry": true}});
+    let mut script = Script::with(Some("c"));
+    push(&mut script).0.expect("queued");
+    let effects = script.send(fault.clone());
+    assert!(matches!(&effects[..], [Effect::Reconnect { .. }]), "{effects:?}");
+    // One that ends later keeps mutations from being confirmed.
+    let effects = three_sent(5).send(fault);
+    assert!(matches!(&effects[..], [Effect::Reconnect { .. }]), "{effects:?}");
+}
+
+/// Seen to fail: with ids that stand although no count was seen; the next server, at 5, would take none of them.
+#[test]
+fn what_a_server_that_cannot_write_was_sent_is_numbered_anew() {
+    let mut script = Script::with(Some("c"));
+    push(&mut script).0.expect("queued");
+    let fault = json!({"faulted": {"sub": 0, "code": "read_only", "message": "no", "retry": false}});
+    assert_eq!(ids(&sent(&script.send(fault.clone()))), [1], "its answer says why");
+    script.state.disconnect();
+    script.connect();
+    assert_eq!(ids(&sent(&count(&mut script, 1, 5))), [6]);
+    // An id that was given by a count stands.
+    script.state.disconnect();
+    script.connect();
+    assert_eq!(ids(&sent(&script.send(fault))), [6]);
+    let error = json!({"code": "read_only", "message": "no"});
+    let effects = script.send(json!({"push_result": {"id": 6, "error": error}}));
+    assert!(matches!(&effects[..], [Effect::Refused { ticket: 1, .. }]), "{effects:?}");
+}
+
 #[test]
 fn the_mutation_queue_is_bounded() {
     let mut script = Script::with(Some("c"));

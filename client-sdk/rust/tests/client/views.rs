@@ -2,7 +2,9 @@
 
 use crate::server::{issues, own, start, welcome, within};
 use serde_json::json;
+use std::time::Duration;
 use tidegate_client::{ClientOptions, ErrorCode, MutationError, Query, SubscribeError, ViewStatus, insert};
+use tokio::time::timeout;
 
 #[tokio::test(start_paused = true)]
 async fn a_view_lives_from_snapshot_to_change_to_drop() {
@@ -119,4 +121,17 @@ async fn mutations_are_confirmed_by_what_is_released() {
     assert!(matches!(client.push(vec![]).await, Err(MutationError::Closed)));
     let last = peer.receive().await;
     assert_eq!(last["push"]["mutations"][0]["id"], 3, "a close sends what waits");
+}
+
+/// Seen to fail: with mutations that are sent when the count has not come within five seconds.
+#[tokio::test(start_paused = true)]
+async fn mutations_wait_for_the_servers_count_however_late_it_is() {
+    let (client, mut server) = start(ClientOptions::default().client_id("c"));
+    client.push(vec![insert("issues", json!({"id": 1}))]).await.expect("queued");
+    let (mut peer, _) = welcome(&mut server).await;
+    let early = timeout(Duration::from_secs(30), peer.receive()).await;
+    assert!(early.is_err(), "{early:?}");
+    peer.subscribed(0, 1, &own(), false).await;
+    peer.batch(0, 1, 0, 1, json!([["+", 0, 1, ["c", 5]]])).await;
+    assert_eq!(peer.receive().await["push"]["mutations"][0]["id"], 6);
 }

@@ -13,7 +13,9 @@ use crate::{
     },
 };
 use std::{collections::HashSet, sync::Arc};
-use tidegate_wire::model::{Row, TableSchema, Value};
+use tidegate_wire::model::{
+    DOCUMENT_LEVELS_MAX, Row, TableSchema, Value, ValueRef, json_levels, value::ValueError,
+};
 
 /// How many rows are written between two looks at the limits.
 const ROWS_PER_LOOK: usize = 1_024;
@@ -266,6 +268,16 @@ impl Written<'_> {
         let (bytes, bytes_max) = (key.len(), self.limits.key_bytes_max);
         if bytes > bytes_max {
             return refuse(CommitProblem::KeyTooLarge { bytes, bytes_max });
+        }
+        // Documents that are given are bounded where they are read; these may be made by aggregates.
+        for (column, cell) in self.schema.columns.iter().zip(row.cells()) {
+            if let ValueRef::Json(text) = cell
+                && json_levels(text.as_bytes()) > DOCUMENT_LEVELS_MAX
+            {
+                let ValueError { expected, found } = ValueError::too_deep(&text);
+                let error = CommitError::new(CommitProblem::TypeMismatch { expected, found });
+                return Err(refusal(&error.in_table(&self.schema.name).of_column(&column.name)));
+            }
         }
         Ok(key)
     }
