@@ -213,7 +213,7 @@ test("a pending mutation shows in other tabs too", async () => {
 });
 
 test("mutations whose ids are noted only when their connection is gone are sent by the next one, in order", async () => {
-  const noted: (() => void)[] = [];
+  const noted: ((own: boolean) => void)[] = [];
   const storage: Storage = {
     open: async ({ writer }) => {
       queueMicrotask(() => writer(true));
@@ -233,19 +233,81 @@ test("mutations whose ids are noted only when their connection is gone are sent 
   const first = (await stage.accept()).say(...count);
   stage.client.mutate.add({ id: 1, text: "a" });
   stage.client.mutate.add({ id: 2, text: "b" });
-  noted[0]!();
+  noted[0]!(true);
   await stage.settle();
   assert.deepEqual(pushed(first), [[1]]);
   first.events.closed("gone");
   await until("another connection", () => stage.peers.length === 2, everyTurn);
   const second = await stage.accept();
-  noted[1]!();
+  noted[1]!(true);
   await stage.settle();
   assert.deepEqual(pushed(second), [], "the server's count is not known yet");
   second.say(...count);
-  noted[2]!();
+  noted[2]!(true);
   await stage.settle();
   assert.deepEqual(pushed(second), [[1, 2]]);
+  stage.client.mutate.add({ id: 3, text: "c" });
+  noted[3]!(false);
+  await stage.settle();
+  assert.deepEqual(pushed(second), [[1, 2]], "another sends it by now");
+});
+
+test("a tab whose lease another has taken neither numbers nor sends, and begins anew when it is its turn again", async () => {
+  const name = `storage-${(names += 1)}`;
+  const storage = indexedDbStorage({ name, locks: null, leaseMs: 150 });
+  const told: string[] = [];
+  await storage.open({
+    writer: (writes) => told.push(`writer ${writes}`),
+    added: (mutations) => told.push(`added ${mutations.map(({ ticket }) => ticket)}`),
+    numbered: (ids) => told.push(`numbered ${ids}`),
+    answered() {},
+    failed: (error) => told.push(String(error)),
+  });
+  await until("its turn", () => told.includes("writer true"), everyTurn);
+  await storage.addMutation({ ticket: "a", name: "add", args: {}, ops: [] });
+  assert.equal(await storage.number([["a", 1]]), true);
+  await storage.addMutation({ ticket: "b", name: "add", args: {}, ops: [] });
+  told.length = 0;
+  await putLease(name, { owner: "another", until: Date.now() + 60_000 });
+  assert.equal(await storage.number([["b", 2]]), false);
+  assert.equal(told[0], "writer false");
+  const kept = async () => ((await recordsOf(`tidegate:${name}`, "mutations"))[0] as { ticket: string; id?: number }[]).map(({ ticket, id }) => [ticket, id]);
+  assert.deepEqual(await kept(), [["a", 1], ["b", undefined]]);
+  await until("what is kept", () => told.includes("added a,b"), everyTurn);
+  assert.deepEqual(told, ["writer false", "numbered a,1", "added a,b"]);
+  assert.equal(await storage.number([["b", 2]]), false, "it is known not to be the writer");
+  await putLease(name, undefined);
+  await until("its turn", () => told.includes("writer true"), everyTurn);
+  assert.equal(await storage.number([["b", 2]]), true);
+  assert.deepEqual(await kept(), [["a", 1], ["b", 2]]);
+  storage.close();
+});
+
+/** A tab that has taken a lease, which it does not look at again. */
+async function holder() {
+  const name = `storage-${(names += 1)}`;
+  const storage = indexedDbStorage({ name, locks: null, leaseMs: 60_000 });
+  const seen = { writes: false };
+  await storage.open({ writer: (own) => void (seen.writes = own), added() {}, numbered() {}, answered() {}, failed() {} });
+  await until("its turn", () => seen.writes, everyTurn);
+  return { name, storage, seen };
+}
+
+test("a lease that another has taken and given back is lost as well", async () => {
+  const { name, storage, seen } = await holder();
+  await putLease(name, undefined);
+  assert.equal(await storage.number([]), false);
+  assert.equal(seen.writes, false);
+  storage.close();
+});
+
+test("a tab that ends leaves alone the lease that another has taken", async () => {
+  const { name, storage } = await holder();
+  const lease = { owner: "another", until: Date.now() + 60_000 };
+  await putLease(name, lease);
+  storage.close();
+  const [meta] = await recordsOf(`tidegate:${name}`, "meta");
+  assert.deepEqual(meta!.filter((record) => typeof record === "object"), [lease]);
 });
 
 test("a storage that fails is told of, and the client does without", async () => {
@@ -294,6 +356,21 @@ test("the results that were not saved for longest go first", async () => {
   assert.deepEqual([...queries.keys()].sort(), ["b", "c"]);
   again.close();
 });
+
+/** Has somebody else hold the lease, or nobody. */
+function putLease(name: string, lease: { owner: string; until: number } | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const request = indexedDB.open(`tidegate:${name}`);
+    request.onerror = () => reject(request.error);
+    request.onsuccess = () => {
+      const transaction = request.result.transaction("meta", "readwrite");
+      const meta = transaction.objectStore("meta");
+      if (lease) meta.put(lease, "writer");
+      else meta.delete("writer");
+      transaction.oncomplete = () => (request.result.close(), resolve());
+    };
+  });
+}
 
 /** Looks again and again: what is waited for has no event of its own. */
 function everyTurn(look: () => void): () => void {
@@ -352,7 +429,7 @@ test("a kept result that cannot be read is told of, and asked for anew", async (
       events.writer(true);
       return Promise.resolve({ clientId: "kept", cv: 5, mutations: [], queries: new Map([[QUERY.key, { cv: 5, resume: undefined, content: broken }]]) });
     },
-    changed() {}, addMutation: () => Promise.resolve(), number: () => Promise.resolve(), answered() {}, settle: () => Promise.resolve(), close() {},
+    changed() {}, addMutation: () => Promise.resolve(), number: () => Promise.resolve(true), answered() {}, settle: () => Promise.resolve(), close() {},
   };
   const { client, view } = opened(storage, { onError: ({ message }: { message: string }) => errors.push(message) });
   await view.complete();

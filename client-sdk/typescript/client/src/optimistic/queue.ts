@@ -135,7 +135,7 @@ export class MutationQueue {
     const { storage, poster, state } = this.#options;
     const { welcome } = state;
     try {
-      if (storage) await storage.number(mutations.map(({ ticket, id }) => [ticket, id]));
+      if (storage && !(await storage.number(mutations.map(({ ticket, id }) => [ticket, id])))) return;
     } catch (error) {
       this.#options.failed(error as Error);
     }

@@ -15,8 +15,16 @@ interface Lease {
   readonly until: number;
 }
 
-/** Waits for a Web Lock, and holds it until the function that it returns is called or the tab is gone. */
-export function lockWriter(locks: LockManagerLike, name: string, told: (writes: boolean) => void): () => void {
+/** A tab that is the writer, or waits to be. */
+export interface Writer {
+  /** Whether it is the writer, asked in a transaction over the store that holds the lease. */
+  holds(store: IDBObjectStore): Promise<boolean>;
+  /** Lets another be the writer. */
+  end(): void;
+}
+
+/** Waits for a Web Lock, and holds it until it ends or the tab is gone. */
+export function lockWriter(locks: LockManagerLike, name: string, told: (writes: boolean) => void): Writer {
   const waiting = new AbortController();
   let release = (): void => {};
   const held = new Promise<void>((resolve) => (release = resolve));
@@ -26,43 +34,55 @@ export function lockWriter(locks: LockManagerLike, name: string, told: (writes: 
       return held;
     })
     .catch(() => {}); // given up while waiting
-  return () => {
+  const end = (): void => {
     waiting.abort();
     release();
   };
+  return { holds: () => Promise.resolve(true), end };
 }
 
 /** Runs a step in a transaction over the store that holds the lease. */
 export type InLeaseStore = (step: (store: IDBObjectStore) => Promise<boolean>) => Promise<boolean>;
 
-/** Takes a lease when nobody holds one, and renews it until the function that it returns is called. */
-export function leaseWriter(inStore: InLeaseStore, leaseMs: number, told: (writes: boolean) => void): () => void {
+/** Takes a lease when nobody holds one, and renews it until it ends. */
+export function leaseWriter(inStore: InLeaseStore, leaseMs: number, told: (writes: boolean) => void): Writer {
   const owner = uniqueName();
   let writes = false;
   let ended = false;
-  const take = (store: IDBObjectStore): Promise<boolean> =>
+  const withLease = (store: IDBObjectStore, step: (lease: Lease | undefined) => boolean): Promise<boolean> =>
     new Promise((resolve, reject) => {
       const request = store.get(LEASE) as IDBRequest<Lease | undefined>;
       request.onerror = () => reject(request.error ?? new Error("IndexedDB failed"));
-      request.onsuccess = () => {
-        const lease = request.result;
-        const mine = !lease || lease.owner === owner || lease.until < Date.now();
-        if (mine) store.put({ owner, until: Date.now() + leaseMs } satisfies Lease, LEASE);
-        resolve(mine);
-      };
+      request.onsuccess = () => resolve(step(request.result));
     });
-  const look = async (): Promise<void> => {
-    const mine = await inStore(take).catch(() => false);
+  const take = (store: IDBObjectStore): Promise<boolean> =>
+    withLease(store, (lease) => {
+      // A writer that hung may find that another held the lease since. It does not know then what the other has done, and
+      // is to begin anew.
+      const mine = lease?.owner === owner || (!writes && (!lease || lease.until < Date.now()));
+      if (mine) store.put({ owner, until: Date.now() + leaseMs } satisfies Lease, LEASE);
+      return mine;
+    });
+  const become = (mine: boolean): void => {
     if (ended || mine === writes) return;
     writes = mine;
     told(mine);
   };
+  const look = async (): Promise<void> => become(await inStore(take).catch(() => false));
   const timer = setInterval(() => void look(), leaseMs / 3);
   (timer as { unref?: () => void }).unref?.();
   void look();
-  return () => {
-    ended = true;
-    clearInterval(timer);
-    if (writes) void inStore((store) => Promise.resolve(Boolean(store.delete(LEASE)))).catch(() => {});
+  return {
+    async holds(store) {
+      const mine = writes && (await take(store));
+      become(mine);
+      return mine;
+    },
+    end() {
+      ended = true;
+      clearInterval(timer);
+      const release = (store: IDBObjectStore) => withLease(store, (lease) => lease?.owner === owner && Boolean(store.delete(LEASE)));
+      if (writes) void inStore(release).catch(() => {});
+    },
   };
 }
