@@ -24,9 +24,20 @@ const mutators = {
 
 /** Web Locks in one process. */
 function locks(): LockManagerLike {
-  let tail: Promise<unknown> = Promise.resolve();
+  const tails = new Map<string, Promise<unknown>>();
+  const taken = new Set<string>();
   return {
-    request: (_name, { signal }, held) => (tail = tail.then(() => (signal.aborted ? undefined : held())).catch(() => {})),
+    request: (name, { signal, ifAvailable }, held) => {
+      if (ifAvailable && taken.has(name)) return held(null);
+      const begin = async () => {
+        signal?.throwIfAborted();
+        taken.add(name);
+        return held({ name }).finally(() => taken.delete(name));
+      };
+      const ended = (tails.get(name) ?? Promise.resolve()).then(begin);
+      tails.set(name, ended.catch(() => {}));
+      return ended;
+    },
   };
 }
 
@@ -222,6 +233,7 @@ test("mutations whose ids are noted only when their connection is gone are sent 
     changed: () => {},
     addMutation: async () => {},
     number: () => new Promise((resolve) => noted.push(resolve)),
+    tells: async () => true,
     answered: () => {},
     settle: async () => {},
     close: () => {},
@@ -283,6 +295,31 @@ test("a tab whose lease another has taken neither numbers nor sends, and begins 
   storage.close();
 });
 
+for (const [kind, make] of Object.entries(KINDS)) {
+  test(`of a refusal the maker tells while it is there, else who sends, with ${kind}`, async () => {
+    const { open } = tabs(make);
+    const none = { added() {}, numbered() {}, answered() {}, failed() {} };
+    const [sender, maker, other] = [open(), open(), open()];
+    let writes = false;
+    await sender.open({ ...none, writer: (own) => void (writes = own) });
+    await until("its turn", () => writes, everyTurn);
+    await maker.open({ ...none, writer() {} });
+    await maker.addMutation({ ticket: "a", name: "add", args: {}, ops: [] });
+    const [mutation] = (await other.open({ ...none, writer() {} })).mutations;
+    assert.equal(await sender.tells(mutation!), false);
+    maker.close();
+    while (!(await sender.tells(mutation!))); // a lock is given back a little later
+    assert.equal(await other.tells(mutation!), false);
+    if (kind === "a lease") {
+      // One that crashed has said for how long it is there, and says it no more.
+      await putMeta(`storage-${names}`, "tabs", { [(mutation as { maker?: string }).maker!]: Date.now() + 100 });
+      assert.equal(await sender.tells(mutation!), true);
+    }
+    assert.equal(await sender.tells({ ticket: "b", name: "add", args: {}, ops: [] }), true, "nobody knows who made it");
+    for (const storage of [other, sender]) storage.close();
+  });
+}
+
 /** A tab that has taken a lease, which it does not look at again. */
 async function holder() {
   const name = `storage-${(names += 1)}`;
@@ -307,7 +344,7 @@ test("a tab that ends leaves alone the lease that another has taken", async () =
   await putLease(name, lease);
   storage.close();
   const [meta] = await recordsOf(`tidegate:${name}`, "meta");
-  assert.deepEqual(meta!.filter((record) => typeof record === "object"), [lease]);
+  assert.deepEqual(meta!.filter((record) => Object.hasOwn(record as object, "owner")), [lease]);
 });
 
 test("a storage that fails is told of, and the client does without", async () => {
@@ -358,15 +395,17 @@ test("the results that were not saved for longest go first", async () => {
 });
 
 /** Has somebody else hold the lease, or nobody. */
-function putLease(name: string, lease: { owner: string; until: number } | undefined): Promise<void> {
+const putLease = (name: string, lease: { owner: string; until: number } | undefined) => putMeta(name, "writer", lease);
+
+function putMeta(name: string, key: string, value: object | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
     const request = indexedDB.open(`tidegate:${name}`);
     request.onerror = () => reject(request.error);
     request.onsuccess = () => {
       const transaction = request.result.transaction("meta", "readwrite");
       const meta = transaction.objectStore("meta");
-      if (lease) meta.put(lease, "writer");
-      else meta.delete("writer");
+      if (value) meta.put(value, key);
+      else meta.delete(key);
       transaction.oncomplete = () => (request.result.close(), resolve());
     };
   });
@@ -429,7 +468,7 @@ test("a kept result that cannot be read is told of, and asked for anew", async (
       events.writer(true);
       return Promise.resolve({ clientId: "kept", cv: 5, mutations: [], queries: new Map([[QUERY.key, { cv: 5, resume: undefined, content: broken }]]) });
     },
-    changed() {}, addMutation: () => Promise.resolve(), number: () => Promise.resolve(true), answered() {}, settle: () => Promise.resolve(), close() {},
+    changed() {}, addMutation: () => Promise.resolve(), number: () => Promise.resolve(true), tells: () => Promise.resolve(true), answered() {}, settle: () => Promise.resolve(), close() {},
   };
   const { client, view } = opened(storage, { onError: ({ message }: { message: string }) => errors.push(message) });
   await view.complete();

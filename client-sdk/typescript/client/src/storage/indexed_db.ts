@@ -41,6 +41,11 @@ interface Position {
   readonly by: string;
 }
 
+interface KeptMutation extends Mutation {
+  /** The tab that made it. */
+  readonly maker?: string;
+}
+
 type Message =
   | { readonly added: true }
   | { readonly numbered: readonly Numbered[] }
@@ -146,7 +151,8 @@ class IndexedDbStorage implements Storage {
 
   addMutation(mutation: Mutation): Promise<void> {
     // The key counts up, so that mutations of all tabs are kept in the order in which they were made.
-    return this.#writeAndTell(async (stores) => void stores(MUTATIONS).add(mutation), { added: true });
+    const kept: KeptMutation = { ...mutation, maker: this.#tab };
+    return this.#writeAndTell(async (stores) => void stores(MUTATIONS).add(kept), { added: true });
   }
 
   number(ids: readonly Numbered[]): Promise<boolean> {
@@ -162,6 +168,12 @@ class IndexedDbStorage implements Storage {
     }, { numbered: ids });
     this.#numbering = Promise.allSettled([noted]);
     return noted;
+  }
+
+  async tells({ maker }: KeptMutation): Promise<boolean> {
+    if (!this.#writes || !this.#writer) return false;
+    // Told twice is better than not at all.
+    return maker === undefined || !(await this.#writer.isThere(maker).catch(() => false));
   }
 
   answered(id: number, error: ErrorBody | null): void {
@@ -262,8 +274,8 @@ class IndexedDbStorage implements Storage {
     };
     const { locks = (globalThis.navigator as { locks?: LockManagerLike } | undefined)?.locks ?? null } = this.#options;
     this.#writer = locks
-      ? lockWriter(locks, this.#name, told)
-      : leaseWriter((take) => this.#write(async (stores) => take(stores(META))), this.#options.leaseMs ?? 6_000, told);
+      ? lockWriter(locks, this.#name, this.#tab, told)
+      : leaseWriter((step) => this.#write(async (stores) => step(stores(META))), this.#options.leaseMs ?? 6_000, this.#tab, told);
   }
 
   /** Writes in a transaction, which begins at once when the database is open, and takes place when it is closed later. */

@@ -64,6 +64,11 @@ export interface Storage {
    * they are not when another is the one to send by now, who gives them other ids.
    */
   number(ids: readonly Numbered[]): Promise<boolean>;
+  /**
+   * Whether this client is the one to tell that a mutation, which another has made, was refused: its maker tells while
+   * it is there, else who sends.
+   */
+  tells(mutation: Mutation): Promise<boolean>;
   /** Tells others that a mutation was answered. */
   answered(id: number, error: ErrorBody | null): void;
   /**
