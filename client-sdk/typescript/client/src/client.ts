@@ -350,7 +350,7 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
     try {
       const stored = await storage.open({
         writer: (own) => this.#change((mutations, effects) => mutations.setWriter(own, effects)),
-        added: (mutations) => this.#carryOut(this.#state.mutate(mutations)),
+        added: (mutations) => this.#queue.found(mutations),
         numbered: (ids) => this.#change((mutations, effects) => mutations.numbered(ids, effects)),
         answered: (id, error) => this.#change((mutations, effects) => mutations.answered(id, error, effects)),
         failed: this.#complain,
@@ -364,7 +364,6 @@ export class TidegateClient<M extends Mutators = Record<never, never>> {
         if (subscription && held) this.#carryOut(this.#restore(subscription, held, held.cv === stored.cv));
       }
       this.#queue.found(stored.mutations);
-      this.#carryOut(this.#state.mutate(stored.mutations));
     } catch (error) {
       // The client does its work without a storage too; it then sends its own mutations alone.
       if (writes) this.#state.clientId ??= uniqueName();

@@ -135,7 +135,7 @@ test("a kept mutation whose mutator is gone shows what it did, is sent, and is t
       queueMicrotask(() => events.writer(true));
       return Promise.resolve({ clientId: "c", cv: 0, mutations: kept, queries: new Map() });
     },
-    changed() {}, addMutation: () => Promise.resolve(), number: () => Promise.resolve(), answered() {}, settle: () => Promise.resolve(), close() {},
+    changed() {}, addMutation: () => Promise.resolve(), number: () => Promise.resolve(true), tells: () => Promise.resolve(true), answered() {}, settle: () => Promise.resolve(), close() {},
   };
   const { view, peer, stage: made } = await stage(false, { storage });
   await made.settle();

@@ -24,9 +24,20 @@ const mutators = {
 
 /** Web Locks in one process. */
 function locks(): LockManagerLike {
-  let tail: Promise<unknown> = Promise.resolve();
+  const tails = new Map<string, Promise<unknown>>();
+  const taken = new Set<string>();
   return {
-    request: (_name, { signal }, held) => (tail = tail.then(() => (signal.aborted ? undefined : held())).catch(() => {})),
+    request: (name, { signal, ifAvailable }, held) => {
+      if (ifAvailable && taken.has(name)) return held(null);
+      const begin = async () => {
+        signal?.throwIfAborted();
+        taken.add(name);
+        return held({ name }).finally(() => taken.delete(name));
+      };
+      const ended = (tails.get(name) ?? Promise.resolve()).then(begin);
+      tails.set(name, ended.catch(() => {}));
+      return ended;
+    },
   };
 }
 
@@ -132,6 +143,31 @@ test("what a tab makes and closes upon at once is sent by the writer", async () 
   a.client.close();
 });
 
+for (const [kind, make] of Object.entries(KINDS)) {
+  test(`a refusal is told once: by its maker while that is there, else by the tab that sends, with ${kind}`, async () => {
+    const { open } = tabs(make);
+    const id = names * 100;
+    const told: string[] = [];
+    const tab = (name: string, options = {}) =>
+      opened(open(), { onRefused: ({ code }: { code: string }, { args }: { args: { text: string } }) => told.push(`${name} ${code} ${args.text}`), ...options });
+    const b = tab("b");
+    await b.client.mutate.add({ id, text: "there already" }).confirmed;
+    const a = tab("a", OFFLINE);
+    await until("the storage", () => a.client.status.state === "connecting", everyTurn);
+    a.client.mutate.add({ id, text: "first" });
+    await until("the other tab", () => b.client.pendingMutations > 0, everyTurn);
+    const c = tab("c");
+    await until("the refusal", () => told.length > 0 && b.client.pendingMutations === 0 && c.client.pendingMutations === 0, everyTurn);
+    a.client.mutate.add({ id, text: "second" });
+    a.client.close();
+    await until("the refusal", () => told.length > 1 && b.client.pendingMutations === 0 && c.client.pendingMutations === 0, everyTurn);
+    // Whatever else is told would have been told by then.
+    await b.client.mutate.add({ id: id + 1, text: "taken" }).confirmed;
+    assert.deepEqual(told, ["a conflict first", "b conflict second"]);
+    for (const { client } of [b, c]) client.close();
+  });
+}
+
 test("a tab that opens while mutations are under way sees all of them settled", async () => {
   const { open } = tabs(locks);
   const base = names * 100;
@@ -213,7 +249,7 @@ test("a pending mutation shows in other tabs too", async () => {
 });
 
 test("mutations whose ids are noted only when their connection is gone are sent by the next one, in order", async () => {
-  const noted: (() => void)[] = [];
+  const noted: ((own: boolean) => void)[] = [];
   const storage: Storage = {
     open: async ({ writer }) => {
       queueMicrotask(() => writer(true));
@@ -222,6 +258,7 @@ test("mutations whose ids are noted only when their connection is gone are sent 
     changed: () => {},
     addMutation: async () => {},
     number: () => new Promise((resolve) => noted.push(resolve)),
+    tells: async () => true,
     answered: () => {},
     settle: async () => {},
     close: () => {},
@@ -233,19 +270,106 @@ test("mutations whose ids are noted only when their connection is gone are sent 
   const first = (await stage.accept()).say(...count);
   stage.client.mutate.add({ id: 1, text: "a" });
   stage.client.mutate.add({ id: 2, text: "b" });
-  noted[0]!();
+  noted[0]!(true);
   await stage.settle();
   assert.deepEqual(pushed(first), [[1]]);
   first.events.closed("gone");
   await until("another connection", () => stage.peers.length === 2, everyTurn);
   const second = await stage.accept();
-  noted[1]!();
+  noted[1]!(true);
   await stage.settle();
   assert.deepEqual(pushed(second), [], "the server's count is not known yet");
   second.say(...count);
-  noted[2]!();
+  noted[2]!(true);
   await stage.settle();
   assert.deepEqual(pushed(second), [[1, 2]]);
+  stage.client.mutate.add({ id: 3, text: "c" });
+  noted[3]!(false);
+  await stage.settle();
+  assert.deepEqual(pushed(second), [[1, 2]], "another sends it by now");
+});
+
+test("a tab whose lease another has taken neither numbers nor sends, and begins anew when it is its turn again", async () => {
+  const name = `storage-${(names += 1)}`;
+  const storage = indexedDbStorage({ name, locks: null, leaseMs: 150 });
+  const told: string[] = [];
+  await storage.open({
+    writer: (writes) => told.push(`writer ${writes}`),
+    added: (mutations) => told.push(`added ${mutations.map(({ ticket }) => ticket)}`),
+    numbered: (ids) => told.push(`numbered ${ids}`),
+    answered() {},
+    failed: (error) => told.push(String(error)),
+  });
+  await until("its turn", () => told.includes("writer true"), everyTurn);
+  await storage.addMutation({ ticket: "a", name: "add", args: {}, ops: [] });
+  assert.equal(await storage.number([["a", 1]]), true);
+  await storage.addMutation({ ticket: "b", name: "add", args: {}, ops: [] });
+  told.length = 0;
+  await putLease(name, { owner: "another", until: Date.now() + 60_000 });
+  assert.equal(await storage.number([["b", 2]]), false);
+  assert.equal(told[0], "writer false");
+  const kept = async () => ((await recordsOf(`tidegate:${name}`, "mutations"))[0] as { ticket: string; id?: number }[]).map(({ ticket, id }) => [ticket, id]);
+  assert.deepEqual(await kept(), [["a", 1], ["b", undefined]]);
+  await until("what is kept", () => told.includes("added a,b"), everyTurn);
+  assert.deepEqual(told, ["writer false", "numbered a,1", "added a,b"]);
+  assert.equal(await storage.number([["b", 2]]), false, "it is known not to be the writer");
+  await putLease(name, undefined);
+  await until("its turn", () => told.includes("writer true"), everyTurn);
+  assert.equal(await storage.number([["b", 2]]), true);
+  assert.deepEqual(await kept(), [["a", 1], ["b", 2]]);
+  storage.close();
+});
+
+for (const [kind, make] of Object.entries(KINDS)) {
+  test(`of a refusal the maker tells while it is there, else who sends, with ${kind}`, async () => {
+    const { open } = tabs(make);
+    const none = { added() {}, numbered() {}, answered() {}, failed() {} };
+    const [sender, maker, other] = [open(), open(), open()];
+    let writes = false;
+    await sender.open({ ...none, writer: (own) => void (writes = own) });
+    await until("its turn", () => writes, everyTurn);
+    await maker.open({ ...none, writer() {} });
+    await maker.addMutation({ ticket: "a", name: "add", args: {}, ops: [] });
+    const [mutation] = (await other.open({ ...none, writer() {} })).mutations;
+    assert.equal(await sender.tells(mutation!), false);
+    maker.close();
+    while (!(await sender.tells(mutation!))); // a lock is given back a little later
+    assert.equal(await other.tells(mutation!), false);
+    if (kind === "a lease") {
+      // One that crashed has said for how long it is there, and says it no more.
+      await putMeta(`storage-${names}`, "tabs", { [(mutation as { maker?: string }).maker!]: Date.now() + 100 });
+      assert.equal(await sender.tells(mutation!), true);
+    }
+    assert.equal(await sender.tells({ ticket: "b", name: "add", args: {}, ops: [] }), true, "nobody knows who made it");
+    for (const storage of [other, sender]) storage.close();
+  });
+}
+
+/** A tab that has taken a lease, which it does not look at again. */
+async function holder() {
+  const name = `storage-${(names += 1)}`;
+  const storage = indexedDbStorage({ name, locks: null, leaseMs: 60_000 });
+  const seen = { writes: false };
+  await storage.open({ writer: (own) => void (seen.writes = own), added() {}, numbered() {}, answered() {}, failed() {} });
+  await until("its turn", () => seen.writes, everyTurn);
+  return { name, storage, seen };
+}
+
+test("a lease that another has taken and given back is lost as well", async () => {
+  const { name, storage, seen } = await holder();
+  await putLease(name, undefined);
+  assert.equal(await storage.number([]), false);
+  assert.equal(seen.writes, false);
+  storage.close();
+});
+
+test("a tab that ends leaves alone the lease that another has taken", async () => {
+  const { name, storage } = await holder();
+  const lease = { owner: "another", until: Date.now() + 60_000 };
+  await putLease(name, lease);
+  storage.close();
+  const [meta] = await recordsOf(`tidegate:${name}`, "meta");
+  assert.deepEqual(meta!.filter((record) => Object.hasOwn(record as object, "owner")), [lease]);
 });
 
 test("a storage that fails is told of, and the client does without", async () => {
@@ -294,6 +418,23 @@ test("the results that were not saved for longest go first", async () => {
   assert.deepEqual([...queries.keys()].sort(), ["b", "c"]);
   again.close();
 });
+
+/** Has somebody else hold the lease, or nobody. */
+const putLease = (name: string, lease: { owner: string; until: number } | undefined) => putMeta(name, "writer", lease);
+
+function putMeta(name: string, key: string, value: object | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const request = indexedDB.open(`tidegate:${name}`);
+    request.onerror = () => reject(request.error);
+    request.onsuccess = () => {
+      const transaction = request.result.transaction("meta", "readwrite");
+      const meta = transaction.objectStore("meta");
+      if (value) meta.put(value, key);
+      else meta.delete(key);
+      transaction.oncomplete = () => (request.result.close(), resolve());
+    };
+  });
+}
 
 /** Looks again and again: what is waited for has no event of its own. */
 function everyTurn(look: () => void): () => void {
@@ -352,7 +493,7 @@ test("a kept result that cannot be read is told of, and asked for anew", async (
       events.writer(true);
       return Promise.resolve({ clientId: "kept", cv: 5, mutations: [], queries: new Map([[QUERY.key, { cv: 5, resume: undefined, content: broken }]]) });
     },
-    changed() {}, addMutation: () => Promise.resolve(), number: () => Promise.resolve(), answered() {}, settle: () => Promise.resolve(), close() {},
+    changed() {}, addMutation: () => Promise.resolve(), number: () => Promise.resolve(true), tells: () => Promise.resolve(true), answered() {}, settle: () => Promise.resolve(), close() {},
   };
   const { client, view } = opened(storage, { onError: ({ message }: { message: string }) => errors.push(message) });
   await view.complete();

@@ -6,6 +6,7 @@
 
 import type { Query, TidegateClient, View, ViewState } from "@tidegate/client";
 import { useMemo, useSyncExternalStore } from "react";
+import { arrival, failure } from "./arrival.js";
 import { useTidegate } from "./context.js";
 
 const IDLE: ViewState<never> = Object.freeze({ rows: Object.freeze([]), status: "connecting", error: null });
@@ -34,11 +35,10 @@ function storeOf<Row>(client: TidegateClient<any>, query: Query<Row>): Store<Row
   };
 }
 
-function useStore<Row>(query: Query<Row> | null | undefined): { state: ViewState<Row>; client: TidegateClient<any> } {
-  const client = useTidegate();
+function useStore<Row>(client: TidegateClient<any>, query: Query<Row> | null | undefined): ViewState<Row> {
   // Equal queries have equal keys, so that a query may be written where it is used.
   const store = useMemo<Store<Row>>(() => (query ? storeOf(client, query) : NOTHING), [client, query?.key]);
-  return { state: useSyncExternalStore(store.subscribe, store.state, store.state), client };
+  return useSyncExternalStore(store.subscribe, store.state, store.state);
 }
 
 /**
@@ -46,7 +46,7 @@ function useStore<Row>(query: Query<Row> | null | undefined): { state: ViewState
  * render, so that memoized components stay as they are. Without a query it waits.
  */
 export function useQuery<Row>(query: Query<Row> | null | undefined): ViewState<Row> {
-  return useStore(query).state;
+  return useStore(useTidegate(), query);
 }
 
 /**
@@ -56,22 +56,11 @@ export function useQuery<Row>(query: Query<Row> | null | undefined): ViewState<R
  * @throws {TidegateError} when the query has failed.
  */
 export function useSuspenseQuery<Row>(query: Query<Row>): ViewState<Row> {
-  const { state, client } = useStore(query);
+  const client = useTidegate();
+  const error = failure(client, query);
+  if (error) throw error;
+  const state = useStore(client, query);
   if (state.status === "connecting") throw arrival(client, query);
   if (state.error) throw state.error;
   return state;
-}
-
-/** Resolves when a query has something to show, and keeps it alive until then. */
-function arrival<Row>(client: TidegateClient<any>, query: Query<Row>): Promise<void> {
-  const view = client.view(query);
-  return new Promise((resolve) => {
-    const look = (): void => {
-      if (view.status === "connecting") return;
-      view.close();
-      resolve();
-    };
-    view.subscribe(look);
-    look();
-  });
 }

@@ -100,18 +100,20 @@ test("held rows show in the first paint", async () => {
   assert.equal(seen[0], "partial b");
 });
 
+class Boundary extends React.Component<{ children?: React.ReactNode }, { code?: string }> {
+  override state: { code?: string } = {};
+  static getDerivedStateFromError(error: { code: string }) {
+    return { code: error.code };
+  }
+  override render() {
+    return this.state.code ?? this.props.children;
+  }
+}
+const faulted = (sub: number) => ({ faulted: { sub, code: "query_faulted", message: "division by zero", retry: false } });
+
 test("useSuspenseQuery waits, however long, and throws failures to the boundary", async () => {
   const made = stage();
   const Waiting = () => h("p", null, useSuspenseQuery(from(notes)).rows.map((row) => row.text).join());
-  class Boundary extends React.Component<{ children?: React.ReactNode }, { code?: string }> {
-    override state: { code?: string } = {};
-    static getDerivedStateFromError(error: { code: string }) {
-      return { code: error.code };
-    }
-    override render() {
-      return this.state.code ?? this.props.children;
-    }
-  }
   const shown = await render(under(made, h(Boundary, null, h(React.Suspense, { fallback: "waiting" }, h(Waiting)))));
   await made.accept();
   assert.equal(shown.text, "waiting");
@@ -123,9 +125,38 @@ test("useSuspenseQuery waits, however long, and throws failures to the boundary"
   assert.equal(shown.text, "a");
   const complain = console.error;
   console.error = () => {}; // React tells of errors that boundaries catch
-  await made.act({ faulted: { sub: 1, code: "query_faulted", message: "division by zero", retry: false } });
+  await made.act(faulted(1));
   console.error = complain;
   assert.equal(shown.text, "query_faulted");
+});
+
+test("useSuspenseQuery throws to the boundary what fails before there are rows; after a reset it asks again", async () => {
+  const made = stage();
+  let left = 100;
+  const Waiting = () => {
+    left -= 1;
+    if (left < 0) return "renders without end";
+    return h("p", null, useSuspenseQuery(from(notes)).rows.map((row) => row.text).join());
+  };
+  const tree = (reset: number) => under(made, h(Boundary, { key: reset }, h(React.Suspense, { fallback: "waiting" }, h(Waiting), h(Waiting))));
+  const shown = await render(tree(0));
+  await made.accept();
+  assert.equal(shown.text, "waiting");
+  const complain = console.error;
+  console.error = () => {};
+  await made.act(faulted(1));
+  assert.equal(shown.text, "query_faulted");
+  assert.equal(made.asked("subscribe").length, 1, "the failure is not asked for anew");
+  // What has just failed is thrown again.
+  left = Infinity;
+  for (let reset = 1; made.asked("subscribe").length === 1; reset += 1) await shown.rerender(tree(reset));
+  console.error = complain;
+  assert.equal(shown.text, "waiting");
+  assert.equal(made.asked("subscribe").length, 2);
+  await made.act(subscribed(2, 8), batch(2, 8, 0, 5, [add(1, "a")]), progress(5));
+  assert.equal(shown.text, "aa");
+  await shown.unmount();
+  while (made.asked("unsubscribe").length === 0) await new Promise((resolve) => setImmediate(resolve));
 });
 
 test("useMutation shows at once, and tells how it stands", async () => {

@@ -195,7 +195,7 @@ export class Connection {
     try {
       messages = decode(frame, this.#options.codec);
     } catch (error) {
-      this.lose({ code: "bad_message", message: `a bad frame: ${(error as Error).message}` });
+      this.lose({ code: "bad_message", message: (error as Error).message });
       return;
     }
     for (const message of messages) {

@@ -32,10 +32,10 @@ export interface QueueOptions {
   readonly failed: (error: Error) => void;
 }
 
-/** A mutation of which this process is to tell how it ends. */
+/** A mutation of which this process may have to tell how it ends. */
 interface Told {
   readonly mutation: Mutation;
-  /** Who waits; nobody for one that an earlier process made. */
+  /** Who waits; nobody for one that another process made. */
   readonly resolve?: () => void;
   readonly reject?: (error: TidegateError) => void;
   /** Whether it was told that it cannot be run again. */
@@ -53,7 +53,7 @@ const pushOf = (mutations: readonly PushedMutation[]): ClientMessage => ({
 /** See the file's head. */
 export class MutationQueue {
   readonly #options: QueueOptions;
-  /** By ticket: this process's own mutations, and those that it found when it began. */
+  /** By ticket: this process's own mutations, and those that it found. */
   readonly #told = new Map<string, Told>();
   /** What pending mutations do, and at which version of the state. */
   #rows: PendingRows | undefined;
@@ -128,12 +128,13 @@ export class MutationQueue {
   #mutator(name: string): Mutators[string] {
     const { mutators } = this.#options;
     if (Object.hasOwn(mutators, name)) return mutators[name]!;
-    throw new TidegateError("no_mutator", `there is no mutator ${name}`);
+    throw new TidegateError("no_mutator", `no mutator ${name}`);
   }
 
-  /** Mutations that were found in a storage. */
+  /** Mutations that a storage has: those of others, and those that were made here. */
   found(mutations: readonly Mutation[]): void {
-    for (const mutation of mutations) this.#told.set(mutation.ticket, { mutation });
+    for (const mutation of mutations) this.#told.set(mutation.ticket, { mutation, ...this.#told.get(mutation.ticket) });
+    this.#options.carryOut(this.#options.state.mutate(mutations));
   }
 
   /** Notes the ids of mutations, then sends them. When the connection is gone by then, the next one has them sent anew. */
@@ -141,7 +142,7 @@ export class MutationQueue {
     const { storage, poster, state } = this.#options;
     const { welcome } = state;
     try {
-      if (storage) await storage.number(mutations.map(({ ticket, id }) => [ticket, id]));
+      if (storage && !(await storage.number(mutations.map(({ ticket, id }) => [ticket, id])))) return;
     } catch (error) {
       this.#options.failed(error as Error);
     }
@@ -179,12 +180,14 @@ export class MutationQueue {
 
   /** A mutation was refused. */
   refused(ticket: string, error: ErrorBody): void {
+    const { storage, refused } = this.#options;
     const told = this.#told.get(ticket);
     if (!told) return;
     this.#told.delete(ticket);
     const reason = TidegateError.of(error);
     told.reject?.(reason);
-    this.#options.refused(reason, told.mutation);
+    if (told.reject) refused(reason, told.mutation);
+    else void storage?.tells(told.mutation).then((tells) => tells && refused(reason, told.mutation));
   }
 
   /** Ends it: whoever waits is told. */

@@ -11,7 +11,7 @@ import type { Content } from "../state/subscription.js";
 import type { ErrorBody, Resume } from "../wire/messages.js";
 import { Keeper, type SavedQuery } from "./keeper.js";
 import type { KeptQuery, Numbered, Storage, StorageEvents, Stored, StoredQuery } from "./storage.js";
-import { leaseWriter, lockWriter, type LockManagerLike } from "./writer.js";
+import { leaseWriter, lockWriter, type LockManagerLike, type Writer } from "./writer.js";
 
 /** Settings of a storage. */
 export interface IndexedDbOptions {
@@ -41,6 +41,11 @@ interface Position {
   readonly by: string;
 }
 
+interface KeptMutation extends Mutation {
+  /** The tab that made it. */
+  readonly maker?: string;
+}
+
 type Message =
   | { readonly added: true }
   | { readonly numbered: readonly Numbered[] }
@@ -58,18 +63,22 @@ class IndexedDbStorage implements Storage {
   #opening: Promise<IDBDatabase> | undefined;
   #database: IDBDatabase | undefined;
   #channel: BroadcastChannel | undefined;
-  #endWriter: (() => void) | undefined;
+  #writer: Writer | undefined;
   #keeper: Keeper | undefined;
   #closed = false;
+  /** Whether this tab is the writer, and whether its client knows. */
+  #elected = false;
   #writes = false;
   /** Ends when what was read and told so far is taken in. */
   #turn: Promise<unknown> = Promise.resolve();
+  /** Ends when it is sure whose the ids are that were given last: others may tell of the same ones. */
+  #numbering: Promise<unknown> = Promise.resolve();
   /** Whether reading anew waits for its turn. */
   #readDue = false;
   /** The ids of mutations that are forgotten when results are kept, by their tickets. */
   readonly #settled = new Map<string, number>();
   /** What others are still to be told, also when the storage is closed. */
-  readonly #telling = new Set<Promise<void>>();
+  readonly #telling = new Set<Promise<unknown>>();
 
   constructor(options: IndexedDbOptions) {
     this.#options = options;
@@ -142,16 +151,29 @@ class IndexedDbStorage implements Storage {
 
   addMutation(mutation: Mutation): Promise<void> {
     // The key counts up, so that mutations of all tabs are kept in the order in which they were made.
-    return this.#writeAndTell(async (stores) => void stores(MUTATIONS).add(mutation), { added: true });
+    const kept: KeptMutation = { ...mutation, maker: this.#tab };
+    return this.#writeAndTell(async (stores) => void stores(MUTATIONS).add(kept), { added: true });
   }
 
-  number(ids: readonly Numbered[]): Promise<void> {
+  number(ids: readonly Numbered[]): Promise<boolean> {
     const byTicket = new Map(ids);
     const note = (mutation: Mutation, cursor: IDBCursorWithValue): void => {
       const id = byTicket.get(mutation.ticket);
       if (id !== undefined) cursor.update({ ...mutation, id });
     };
-    return this.#writeAndTell((stores) => eachMutation(stores, note), { numbered: ids });
+    const noted = this.#writeAndTell(async (stores) => {
+      const own = await this.#writer!.holds(stores(META));
+      if (own) await eachMutation(stores, note);
+      return own;
+    }, { numbered: ids });
+    this.#numbering = Promise.allSettled([noted]);
+    return noted;
+  }
+
+  async tells({ maker }: KeptMutation): Promise<boolean> {
+    if (!this.#writes || !this.#writer) return false;
+    // Told twice is better than not at all.
+    return maker === undefined || !(await this.#writer.isThere(maker).catch(() => false));
   }
 
   answered(id: number, error: ErrorBody | null): void {
@@ -165,7 +187,7 @@ class IndexedDbStorage implements Storage {
 
   close(): void {
     this.#keeper?.close();
-    this.#endWriter?.();
+    this.#writer?.end();
     this.#closed = true;
     this.#database?.close();
     if (this.#channel) this.#channel.onmessage = null;
@@ -191,9 +213,12 @@ class IndexedDbStorage implements Storage {
     this.#channel?.postMessage(message);
   }
 
-  /** Writes, and then tells others. */
-  #writeAndTell(work: (stores: Stores) => Promise<void>, message: Message): Promise<void> {
-    const told = this.#write(work).then(() => this.#tell(message));
+  /** Writes, and then tells others, unless nothing was written. */
+  #writeAndTell<T>(work: (stores: Stores) => Promise<T>, message: Message): Promise<T> {
+    const told = this.#write(work).then((written) => {
+      if (written !== false) this.#tell(message);
+      return written;
+    });
     this.#telling.add(told);
     const done = (): boolean => this.#telling.delete(told);
     told.then(done, done);
@@ -203,7 +228,7 @@ class IndexedDbStorage implements Storage {
   /** Has a step take its turn. */
   #next(events: StorageEvents, step: () => void | Promise<void>): void {
     const open = (): void | Promise<void> => (this.#closed ? undefined : step());
-    this.#turn = this.#turn.then(open).catch((error: Error) => {
+    this.#turn = this.#turn.then(() => this.#numbering).then(open).catch((error: Error) => {
       if (!this.#closed) events.failed(error);
     });
   }
@@ -239,14 +264,18 @@ class IndexedDbStorage implements Storage {
 
   /** Becomes the writer when it is this tab's turn. A new writer looks at what others have kept before it sends. */
   #elect(events: StorageEvents): void {
+    const tell = (): void => events.writer((this.#writes = this.#elected));
     const told = (writes: boolean): void => {
-      if (writes) this.#readAnew(events);
-      this.#next(events, () => events.writer((this.#writes = writes)));
+      this.#elected = writes;
+      // Who is it no more is told before anything else; the ids that it gave last are none.
+      if (!writes) tell();
+      this.#readAnew(events);
+      if (writes) this.#next(events, tell);
     };
     const { locks = (globalThis.navigator as { locks?: LockManagerLike } | undefined)?.locks ?? null } = this.#options;
-    this.#endWriter = locks
-      ? lockWriter(locks, this.#name, told)
-      : leaseWriter((take) => this.#write(async (stores) => take(stores(META))), this.#options.leaseMs ?? 6_000, told);
+    this.#writer = locks
+      ? lockWriter(locks, this.#name, this.#tab, told)
+      : leaseWriter((step) => this.#write(async (stores) => step(stores(META))), this.#options.leaseMs ?? 6_000, this.#tab, told);
   }
 
   /** Writes in a transaction, which begins at once when the database is open, and takes place when it is closed later. */

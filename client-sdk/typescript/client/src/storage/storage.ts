@@ -59,8 +59,16 @@ export interface Storage {
   changed(present: () => { readonly cv: number; readonly queries: readonly KeptQuery[] }): void;
   /** Keeps a mutation, and tells others. */
   addMutation(mutation: Mutation): Promise<void>;
-  /** Notes mutations' ids before they are sent, and tells others. */
-  number(ids: readonly Numbered[]): Promise<void>;
+  /**
+   * Notes mutations' ids before they are sent, and tells others. Resolves with whether they are noted and may be sent:
+   * they are not when another is the one to send by now, who gives them other ids.
+   */
+  number(ids: readonly Numbered[]): Promise<boolean>;
+  /**
+   * Whether this client is the one to tell that a mutation, which another has made, was refused: its maker tells while
+   * it is there, else who sends.
+   */
+  tells(mutation: Mutation): Promise<boolean>;
   /** Tells others that a mutation was answered. */
   answered(id: number, error: ErrorBody | null): void;
   /**
