@@ -142,7 +142,8 @@ test("mutations wait for the connection, in order", async () => {
   assert.deepEqual((await view.complete()).map(({ title }) => title), ["changed"]);
 });
 
-test("mutations go to an own backend in order, again when it fails, and are confirmed by its count", async () => {
+test("mutations go to an own backend in order, again when it fails, and are confirmed by its count", async (t) => {
+  const warned = t.mock.method(console, "warn", () => {});
   const posted: string[] = [];
   let fail = true;
   const stage = new Stage<typeof mutators>({
@@ -169,6 +170,7 @@ test("mutations go to an own backend in order, again when it fails, and are conf
   peer.say(batch(0, 1, 1, 6, [["~", 0, 1, ["c", 9]]]), progress(6));
   await added.confirmed;
   assert.equal(stage.client.pendingMutations, 0);
+  assert.deepEqual(warned.mock.calls.map(({ arguments: [text] }) => text), ["tidegate: the backend is asked again: Error: unreachable"]);
 });
 
 // --- what is shown at once is what the server makes of it -------------------------------------------------------------

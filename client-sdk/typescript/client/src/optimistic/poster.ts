@@ -63,9 +63,11 @@ export class Poster {
         this.#queue.splice(0, sent.length);
         this.backoff.reset();
         for (const { id } of sent) this.answered(id, refused.get(id) ?? null);
-      } catch {
+      } catch (error) {
         // Nothing is left when it was closed meanwhile.
-        if (this.#queue.length > 0) await new Promise((resume) => (this.#retry = setTimeout(resume, this.backoff.next(0))));
+        if (this.#queue.length === 0) break;
+        console.warn(`tidegate: the backend is asked again: ${error}`);
+        await new Promise((resume) => (this.#retry = setTimeout(resume, this.backoff.next(0))));
       }
     }
     this.#running = false;
