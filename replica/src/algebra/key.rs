@@ -6,7 +6,7 @@ use super::{
     flat::Flat,
     positions::{Positions, conjuncts},
 };
-use crate::expr::{Compare, Condition, Scalar};
+use crate::expr::{Condition, Scalar};
 use std::{ops::Range, sync::Arc};
 use tidegate_wire::model::ColumnType;
 
@@ -172,15 +172,7 @@ pub(super) fn undetermined(
             && other.column_type(types) == Some(types[column])
     };
     let equates = |condition: &Condition, column: usize| {
-        let (a, b) = match condition {
-            Condition::Compare(Compare::Equal, a, b) => (a, b),
-            Condition::Not(inner) => match &**inner {
-                Condition::IsDistinct(a, b) => (a, b),
-                _ => return false,
-            },
-            _ => return false,
-        };
-        is_equated(column, a, b) || is_equated(column, b, a)
+        condition.as_equality().is_some_and(|(a, b, _)| is_equated(column, a, b) || is_equated(column, b, a))
     };
     let is_open = |column: &usize| !conditions.iter().any(|condition| equates(condition, *column));
     key.iter().copied().filter(is_open).collect()

@@ -7,7 +7,7 @@ use super::{
     key::{Keyed, keyed, undetermined},
     positions::{Positions, all, conjuncts},
 };
-use crate::expr::{Compare, Condition, Scalar};
+use crate::expr::{Condition, Scalar};
 use std::sync::Arc;
 use tidegate_wire::model::{ColumnType, Value};
 
@@ -33,7 +33,10 @@ fn joined(input: &Flat, conditions: &mut Vec<Condition>) -> Option<Flat> {
     if !conditions.iter().any(is_mark) {
         return None;
     }
-    let mut compared: Vec<Condition> = on.iter().map(|on| on.condition(border)).collect();
+    let agree = |On { left, right, null_agrees }: &On| {
+        Condition::equal(left.scalar.clone(), right.scalar.moved(border), *null_agrees)
+    };
+    let mut compared: Vec<Condition> = on.iter().map(agree).collect();
     conjuncts(condition, &mut compared);
     let types = [left_types.clone(), right.types()].concat();
     let Keyed { key, .. } = keyed(right)?;
@@ -52,16 +55,4 @@ fn joined(input: &Flat, conditions: &mut Vec<Condition>) -> Option<Flat> {
     let mark = Column { scalar: Scalar::Constant(Value::Bool(true)), ty: ColumnType::Bool };
     let columns = [Flat::identity(&left_types), vec![mark]].concat();
     Some(Flat::Project { input: Arc::new(pair), columns })
-}
-
-impl On {
-    /// That the two agree, over a left row and the right row behind it, whose columns begin at `border`.
-    fn condition(&self, border: usize) -> Condition {
-        let right = self.right.scalar.moved(border);
-        if self.null_agrees {
-            Condition::Not(Box::new(Condition::IsDistinct(self.left.scalar.clone(), right)))
-        } else {
-            Condition::Compare(Compare::Equal, self.left.scalar.clone(), right)
-        }
-    }
 }

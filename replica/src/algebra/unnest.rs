@@ -387,7 +387,7 @@ impl Unnester {
         let mut conditions = Vec::new();
         for (at, column) in outer.iter().enumerate() {
             let other = Scalar::Column(left_types.len() + at);
-            conditions.push(Condition::Not(Box::new(Condition::IsDistinct(column.scalar.clone(), other))));
+            conditions.push(Condition::equal(column.scalar.clone(), other, true));
         }
         conjuncts(&joined, &mut conditions);
         let pair = Flat::Join { kind, left: Arc::clone(&left.rel), right, condition: all(conditions) };
@@ -439,7 +439,7 @@ fn apart(rows: &Rows, own: Vec<Scalar>, domain: &Domain) -> Vec<Scalar> {
 
 /// Two columns are equal or both NULL.
 fn agree(a: usize, b: usize) -> Condition {
-    Condition::Not(Box::new(Condition::IsDistinct(Scalar::Column(a), Scalar::Column(b))))
+    Condition::equal(Scalar::Column(a), Scalar::Column(b), true)
 }
 
 /// The different values that a subquery reads of outer rows, and what each is of the outer row. Equal values that are

@@ -113,6 +113,30 @@ pub enum Condition {
 }
 
 impl Condition {
+    /// That two values are equal; with `null_agrees` also that both are NULL.
+    #[must_use]
+    pub fn equal(left: Scalar, right: Scalar, null_agrees: bool) -> Self {
+        if null_agrees {
+            Self::Not(Box::new(Self::IsDistinct(left, right)))
+        } else {
+            Self::Compare(Compare::Equal, left, right)
+        }
+    }
+
+    /// The values that it says are equal, and whether NULL agrees with NULL, as [`Self::equal`] is given them; `None` for
+    /// other conditions.
+    #[must_use]
+    pub fn as_equality(&self) -> Option<(&Scalar, &Scalar, bool)> {
+        match self {
+            Self::Compare(Compare::Equal, left, right) => Some((left, right, false)),
+            Self::Not(inner) => match &**inner {
+                Self::IsDistinct(left, right) => Some((left, right, true)),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
     /// The condition's truth for a row.
     ///
     /// # Errors

@@ -3,7 +3,7 @@
 use super::{Estimate, Input, Join, Lookup, LookupAccess, Path, Source, Step, estimate};
 use crate::{
     algebra::positions::{Positions, all, alternatives},
-    expr::{Compare, Condition, Scalar, beside, typing::Type},
+    expr::{Condition, Scalar, beside, typing::Type},
     query::shape::Access,
     store::{IndexSpec, Snapshot, TableId},
 };
@@ -130,14 +130,7 @@ pub(super) fn equality(
     types: &[ColumnType],
     input_of: &dyn Fn(usize) -> usize,
 ) -> Option<Equality> {
-    let (a, b, null_agrees) = match condition {
-        Condition::Compare(Compare::Equal, a, b) => (a, b, false),
-        Condition::Not(inner) => match &**inner {
-            Condition::IsDistinct(a, b) => (a, b, true),
-            _ => return None,
-        },
-        _ => return None,
-    };
+    let (a, b, null_agrees) = condition.as_equality()?;
     let only = |scalar: &Scalar| -> Option<usize> {
         let mut inputs = Vec::new();
         scalar.read(&mut |at| inputs.push(input_of(at)));
@@ -452,11 +445,7 @@ impl<'s> Joiner<'s> {
             let known = |scalar: &Scalar| self.reads(scalar).is_some_and(|input| visited[input]);
             if known(&equality.left) && known(&equality.right) && !std::mem::replace(met, true) {
                 let (left, right) = (equality.left.map(&mut { place }), equality.right.map(&mut { place }));
-                conditions.push(if equality.null_agrees {
-                    Condition::Not(Box::new(Condition::IsDistinct(left, right)))
-                } else {
-                    Condition::Compare(Compare::Equal, left, right)
-                });
+                conditions.push(Condition::equal(left, right, equality.null_agrees));
             }
         }
         all(conditions)

@@ -12,7 +12,7 @@ use crate::{
         positions::{Positions, all, conjuncts},
         unnest,
     },
-    expr::{Compare, Condition, Scalar, beside},
+    expr::{Condition, Scalar, beside},
     store::Snapshot,
 };
 use std::{collections::HashMap, sync::Arc};
@@ -309,11 +309,7 @@ impl Planner<'_> {
         for (number, equality) in equalities.iter().enumerate() {
             if !find_right.0.contains(&number) {
                 let right = equality.right.map(&mut |at| Scalar::Column(at + border));
-                rest.push(if equality.null_agrees {
-                    Condition::Not(Box::new(Condition::IsDistinct(equality.left.clone(), right)))
-                } else {
-                    Condition::Compare(Compare::Equal, equality.left.clone(), right)
-                });
+                rest.push(Condition::equal(equality.left.clone(), right, equality.null_agrees));
             }
         }
         let rest = rest.map(&mut |at| Scalar::Column(if at < border { at } else { beside(1, at - border) }));

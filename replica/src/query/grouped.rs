@@ -169,7 +169,7 @@ fn beyond(start: &Start) -> Condition {
                 if nulls == Nulls::Last { Condition::Or(vec![greater, is_null]) } else { greater }
             }
         };
-        let same = Condition::Not(Box::new(Condition::IsDistinct(cell, value)));
+        let same = Condition::equal(cell, value, true);
         condition = Condition::Or(vec![after, Condition::And(vec![same, condition])]);
     }
     condition
